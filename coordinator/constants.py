@@ -1,0 +1,36 @@
+"""Section 13 of the design: every default duration and bound, in one table. A test holds ladder < conclude < close."""
+
+from dataclasses import dataclass
+
+from coordinator.custody.types import Ladder
+
+TURN_BYTES = 1024 * 1024
+MAILBOX_BYTES = 64 * 1024
+REPAIRS_IN_A_ROW = 2
+QUEUE_OF_INPUTS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Seconds, but where a name says otherwise. Tests shorten them; the configuration may lengthen them."""
+
+    hold_renewal: float = 2.0
+    hold_seconds: float = 600.0
+    attendance: float = 1800.0
+    lapse_grace: float = 600.0
+    silence_shown: float = 30.0
+    stalled_after: float = 120.0
+    ladder: Ladder = Ladder()
+    conclude_wait: float = 20.0
+    close_deadline: float = 30.0
+    spawn: float = 10.0
+    start_timeout: float = 60.0
+    write: float = 30.0
+    accept: float = 60.0
+    interrupt: float = 10.0
+    interrupt_ack: float = 3.0
+    attach: float = 2.0
+    command: float = 5.0
+    command_poll: float = 1.0
+    git: float = 20.0
+    farewell_grace: float = 5.0

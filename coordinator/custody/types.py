@@ -1,0 +1,168 @@
+"""The values that pass between a session's actor and its supervisor. The wire and spool formats are in ``supervisor/``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessIdentity:
+    """A process that cannot be confused with another: pids are reused, this triple is not."""
+
+    boot_id: str
+    pid: int
+    start_ticks: int
+    """Field 22 of ``/proc/PID/stat``: clock ticks since boot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ladder:
+    """Seconds for each step of an ending; the sum never passes ``total``."""
+
+    farewell: float = 5.0
+    eof: float = 2.0
+    term: float = 3.0
+    total: float = 15.0
+    not_dying: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldSpec:
+    """What a supervisor is given at birth, over its stdin (never argv or environment: the cookie is in it)."""
+
+    custody: str
+    run: int
+    authorization: str
+    folder: Path
+    """The run's spool folder, 0700; holds ``spool`` and the socket ``s``."""
+    cookie: str
+    nonce: str
+    """Value of ``FOOTPLATE_CUSTODY`` in the agent's environment."""
+    hold_seconds: float
+    hold_reason: str = "console-lost"
+    expires_at_ms: int | None = None
+    """Wall clock; the supervisor checks it itself."""
+    ladder: Ladder = Ladder()
+    spared: tuple[str, ...] = ()
+    """Names of shared daemons that an ending leaves alone; the receipt lists them."""
+    line_limit: int = 128 * 1024 * 1024
+    spool_limit: int = 4 * 1024 * 1024 * 1024
+    chunk_limit: int = 256 * 1024
+    write_timeout: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSpec:
+    """How the agent process is started."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    environment: Mapping[str, str]
+    """Whole and filtered; the supervisor adds the nonce and a private ``TMUX_TMPDIR``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpawnFailure:
+    """The supervisor or the agent did not start."""
+
+    what: str
+    """``not-found``, ``not-executable``, ``socket-path``, ``no-answer``, ``exited``, ``bad-folder``, ``os-error``."""
+    detail: str = ""
+    exit: str | None = None
+    stderr: str = ""
+    """Last lines."""
+
+
+class RecordKind(StrEnum):
+    HEADER = "header"
+    STARTED = "started"
+    """data: JSON identity of the agent process."""
+    STDOUT = "stdout"
+    STDERR = "stderr"
+    WRITING = "writing"
+    """facts: id, sha256, length. Synced before the first byte."""
+    WROTE = "wrote"
+    CANCELLED = "cancelled"
+    WRITE_FAILED = "write-failed"
+    FENCE = "fence"
+    """facts: reason. The first one in a spool wins."""
+    SIGNAL = "signal"
+    STEP = "step"
+    """facts: step of the ladder reached, pids left with their names: progress for the screen, and for the receipt."""
+    EXIT = "exit"
+    """facts: code or signal of the agent itself (``1``, ``SIGKILL``)."""
+    GAP = "gap"
+    OVERFLOW = "overflow"
+    """facts: bytes read and thrown away since the flood or the full disk."""
+    WORKER_LOST = "worker-lost"
+    GONE = "gone"
+    """facts: the receipt: every process ended, by which step, when; remaining; spared."""
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpoolRecord:
+    """One record of a spool, as read from the file or as it comes over the wire: the same bytes, the same offsets."""
+
+    kind: RecordKind
+    offset: int
+    """Where the record begins in the spool file."""
+    next_offset: int
+    at_ms: int
+    generation: int
+    data: bytes = b""
+    """stdout, stderr: the bytes."""
+    facts: Mapping[str, object] = field(default_factory=dict)
+    """All other kinds: their fields, JSON values."""
+
+
+class WriteOutcome(StrEnum):
+    WROTE = "wrote"
+    ALREADY = "already"
+    """This id was written whole before; nothing was sent again."""
+    CANCELLED = "cancelled"
+    """This id was cancelled before; nothing is ever sent for it."""
+    BEGUN = "begun"
+    """This id was begun and did not end: unproven, never repeated."""
+    FENCED = "fenced"
+    FAILED = "failed"
+    """No progress in time, or the pipe broke."""
+    LOST = "lost"
+    """The connection went away before the answer; ask ``wrote``."""
+
+
+class WriteProof(StrEnum):
+    NEVER = "never"
+    BEGUN = "begun"
+    WHOLE = "whole"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedProcess:
+    pid: int
+    name: str
+    """Command line, cut to 200 characters, control characters replaced."""
+    step: str
+    """``exited`` (by itself after farewell/EOF: which), ``farewell``, ``eof``, ``term``, ``kill``, ``nonce``."""
+    gone_after_ms: int
+    """Since the order."""
+    own_session: bool = False
+    daemonised: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What an ending did. Built by the supervisor, kept in the spool's ``gone`` record, then in the ledger."""
+
+    reason: str
+    already_ended: bool
+    """The agent had left before the first signal or farewell."""
+    agent_exit: str | None
+    steps: tuple[tuple[str, int], ...]
+    """(step, ms since the order), in order."""
+    ended: tuple[EndedProcess, ...]
+    remaining: tuple[EndedProcess, ...]
+    spared: tuple[EndedProcess, ...]
+    total_ms: int

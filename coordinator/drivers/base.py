@@ -1,0 +1,464 @@
+"""What every driver is: bytes in, events out; commands in, bytes out. No I/O, no clock, no task.
+
+The session machine knows only what stands here, so that one set of rules holds every kind of agent. A driver never raises
+for what an agent prints: what it cannot read is an ``Unknown`` (kept whole), and broken framing is a ``ProtocolFault``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from store.vocab import DecisionKind, FailureKind, MicroUsd, TurnId, TurnResultKind
+
+Json = dict[str, Any]
+"""A decoded JSON object, as the agent sent it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What this kind of agent can do; the console shows dead what is false, with that reason."""
+
+    reports_cost: bool
+    asks_permission: bool
+    asks_questions: bool
+    interrupts: bool
+    resumes: bool
+    streams_text: bool
+    raises_cap_live: bool
+    modes: tuple[str, ...] = ()
+    """Modes that the operator may choose, first the one in which a person is asked."""
+    sets_model: bool = False
+
+
+# ------------------------------------------------------------------------------------------------------------- events
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionReady:
+    """The agent answered its handshake. Comes once per process, and again with what is learned later (``native_id``)."""
+
+    native_id: str | None = None
+    model: str | None = None
+    mode: str | None = None
+    version: str | None = None
+    commands: tuple[tuple[str, str], ...] = ()
+    """The agent's own slash commands: name without slash, description."""
+    models: tuple[tuple[str, str], ...] = ()
+    """Value to pass to set-model, name to show."""
+    agent_pid: int | None = None
+    signed_in: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationChanged:
+    native_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeChanged:
+    mode: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChanged:
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnAccepted:
+    turn: TurnId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnBegunByAgent:
+    """The agent works though nobody's turn is in flight."""
+
+    why: str
+    """In a few words, e.g. ``background task ended``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta:
+    block: str
+    """Key of the block it belongs to: the same for all deltas and for the ``TextBlock`` that ends it."""
+    text: str
+    parent: str | None = None
+    """Tool call id of the sub-agent that speaks, where one does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextBlock:
+    """A finished block of text; the only form in which text is kept in the ledger."""
+
+    block: str
+    text: str
+    parent: str | None = None
+    aborted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThoughtDelta:
+    block: str
+    text: str
+    parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThoughtBlock:
+    block: str
+    text: str
+    parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStarted:
+    call: str
+    name: str
+    input: Json
+    title: str
+    """One line for a person: the command, the path."""
+    parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFinished:
+    call: str
+    ok: bool
+    output: str
+    """What the tool gave back, as text; may be long."""
+    detail: Json = field(default_factory=dict)
+    """The agent's structured result where it gives one (patches, exit code), else empty."""
+    parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanUpdated:
+    items: tuple[tuple[str, str], ...]
+    """(state, text); state is ``pending``, ``active`` or ``done``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundTask:
+    id: str
+    kind: str
+    """``shell`` or ``agent``."""
+    title: str
+    state: str
+    """``running``, ``done``, ``failed`` or ``stopped``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundChanged:
+    """All background tasks known to be running, and those that ended since the last such event."""
+
+    tasks: tuple[BackgroundTask, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextUsage:
+    used: int
+    size: int | None
+    """Tokens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    before: int | None = None
+    after: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    label: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    text: str
+    """The whole question; answers are keyed by it."""
+    header: str = ""
+    choices: tuple[Choice, ...] = ()
+    multiple: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionAsked:
+    request: str
+    """The agent's id for it."""
+    kind: DecisionKind
+    title: str
+    """One line: ``Run a command?``, ``Edit a file?``, ``Approve this plan?``, or the question's header."""
+    tool: str | None = None
+    call: str | None = None
+    input: Json = field(default_factory=dict)
+    """Permission: the tool's input, whole. Shown, and editable where ``editable``."""
+    subject: str = ""
+    """What it is about, uncut: the command, the path, the plan's text."""
+    why: str = ""
+    """The agent's own reason or description."""
+    questions: tuple[Question, ...] = ()
+    editable: bool = False
+    rule: str | None = None
+    """What *allow for this run* would cover, in words (``Bash commands that begin with pytest``); None: not offered."""
+    rule_payload: tuple[Json, ...] = ()
+    """The agent's own suggestion behind ``rule``, already aimed at this session only."""
+    blocked_path: str | None = None
+    agent: str | None = None
+    """The sub-agent that asks, where one does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionWithdrawn:
+    request: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionResolved:
+    """The agent's stream shows that an answer arrived (a tool result for the asked call, or its use)."""
+
+    request: str
+    accepted: bool
+    """False: the agent refused or did not see the answer; ``detail`` says how."""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitNotice:
+    status: str
+    """``allowed``, ``warning`` or ``rejected``."""
+    kind: str
+    resets_at: int | None = None
+    """Unix seconds."""
+    used_fraction: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryNotice:
+    attempt: int
+    of: int | None
+    wait_seconds: float | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """Something the agent says that is no part of the conversation (a fallback model, a local command's output)."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnResult:
+    turns: tuple[TurnId, ...]
+    """The turns that it names; empty: it names none."""
+    kind: TurnResultKind
+    subtype: str
+    """The agent's own word for how it ended."""
+    cumulative: MicroUsd | None
+    """Cost of this process so far; None where the agent did not tell. The machine takes the difference."""
+    marginal: MicroUsd | None = None
+    """The turn's own cost where the agent tells it itself; checked against the difference."""
+    usage: Usage = Usage()
+    duration_ms: int | None = None
+    api_duration_ms: int | None = None
+    text: str = ""
+    failure: FailureKind | None = None
+    failure_text: str = ""
+    resets_at: int | None = None
+    by_agent: bool = False
+    """The agent says that it began this turn by itself."""
+    context: ContextUsage | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlAcked:
+    """The agent answered a control write."""
+
+    id: str
+    ok: bool
+    detail: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idle:
+    """The agent says that it is at rest (only agents that say so)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """Bytes that the driver must send by itself to keep the agent from blocking (an error for an unknown request)."""
+
+    id: str
+    data: bytes
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stderr:
+    """What the agent printed on its error stream; made by the shell, kept like any other event."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """A line that did not parse, or of no known type: kept whole."""
+
+    raw: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtocolFault:
+    what: str
+
+
+AgentEvent = (
+    SessionReady
+    | ConversationChanged
+    | ModeChanged
+    | ModelChanged
+    | TurnAccepted
+    | TurnBegunByAgent
+    | TextDelta
+    | TextBlock
+    | ThoughtDelta
+    | ThoughtBlock
+    | ToolStarted
+    | ToolFinished
+    | PlanUpdated
+    | BackgroundChanged
+    | ContextUsage
+    | Compacted
+    | DecisionAsked
+    | DecisionWithdrawn
+    | DecisionResolved
+    | LimitNotice
+    | RetryNotice
+    | Notice
+    | TurnResult
+    | ControlAcked
+    | Idle
+    | Reply
+    | Stderr
+    | Unknown
+    | ProtocolFault
+)
+
+TRANSIENT: tuple[type, ...] = (TextDelta, ThoughtDelta, Idle, Reply)
+"""Events that are shown or acted on and not kept: their content comes again in a finished form."""
+
+
+# ------------------------------------------------------------------------------------------------------------ answers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allow:
+    for_run: bool = False
+    """Also use ``rule_payload``: do not ask for its like again in this run."""
+    edited_input: Json | None = None
+    """The tool's input as the operator changed it, whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deny:
+    message: str = ""
+    """Said to the agent; a plan that is sent back for revision carries the wish here."""
+    interrupt: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionReply:
+    answers: Mapping[str, tuple[str, ...]]
+    """Question text to the labels chosen, or to one free text."""
+    note: str = ""
+    """Added by the operator, passed on with the answers."""
+
+
+Answer = Allow | Deny | QuestionReply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """What a driver needs to say how its agent is started."""
+
+    program: str
+    """Absolute path of the native binary."""
+    session: str
+    """uuid4 for a new conversation, the native id for one that is resumed."""
+    resume: bool = False
+    fork: bool = False
+    model: str | None = None
+    mode: str | None = None
+    cap: MicroUsd | None = None
+    """The least remaining money, for agents with a cap of their own."""
+    extra_args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlWrite:
+    """Bytes that are neither turn nor answer, with the id under which the supervisor writes them at most once."""
+
+    id: str
+    data: bytes
+
+
+class Driver(Protocol):
+    """One agent's protocol. An instance follows one process (one generation) from its first byte to its last."""
+
+    capabilities: Capabilities
+
+    def argv(self, start: Start) -> Sequence[str]: ...
+
+    def environment(self) -> tuple[Mapping[str, str], frozenset[str]]:
+        """Variables to set, and names never to inherit, beyond what every hold filters."""
+        ...
+
+    def opening(self) -> Sequence[ControlWrite]:
+        """The handshake: what must go before the first turn, the mode in which a person is asked included."""
+        ...
+
+    def feed(self, data: bytes) -> Sequence[AgentEvent]:
+        """Take the next bytes of the agent's stdout, cut anywhere."""
+        ...
+
+    def feed_end(self) -> Sequence[AgentEvent]:
+        """The stream ended: what is left of a half line comes out as ``Unknown``."""
+        ...
+
+    def turn(self, turn: TurnId, text: str) -> bytes: ...
+
+    def answer(self, request: str, answer: Answer) -> bytes: ...
+
+    def interrupt(self) -> ControlWrite: ...
+
+    def stop_background(self) -> Sequence[ControlWrite]:
+        """End the tasks that the agent leaves running, by its own call."""
+        ...
+
+    def set_mode(self, mode: str) -> ControlWrite: ...
+
+    def set_model(self, model: str) -> ControlWrite: ...
+
+    def farewell(self) -> bytes:
+        """What ends this agent well just now: open requests answered as cancelled, then its own end."""
+        ...
+
+    def slash(self, text: str) -> str | None:
+        """The agent's own command that this text would run, or None. Pure look-up in what ``SessionReady`` told."""
+        ...
+
+    def snapshot(self) -> bytes:
+        """State enough to go on from here after a restart of the console."""
+        ...
+
+    def restore(self, state: bytes) -> None: ...

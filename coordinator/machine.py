@@ -1,0 +1,612 @@
+"""The session machine: what a held session does next, decided without I/O.
+
+``step(state, input)`` gives the next state and the effects. Effects are of two kinds: *book* effects go into the ledger, all
+those of one batch of the agent's output in one transaction with the batch's events; *act* effects touch the world and are
+carried out after that transaction. Nothing else decides what a session does; the shell (``session.py``) only carries out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from coordinator.drivers import base
+from store.vocab import (
+    AttentionKind,
+    CostKnowledge,
+    EndReason,
+    FailureKind,
+    MicroUsd,
+    TurnId,
+    TurnResultKind,
+    TurnSource,
+)
+
+REPAIRS_IN_A_ROW = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InFlight:
+    id: TurnId
+    source: TurnSource
+    accepted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    budget: MicroUsd | None
+    max_turns: int
+    fence_at_budget: bool = False
+    reports_cost: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionState:
+    """All that the machine needs to decide. The ledger holds the same facts; this is their working copy."""
+
+    limits: Limits
+    ready: bool = False
+    turns: tuple[InFlight, ...] = ()
+    """Those in flight: at most one delivered turn, and perhaps one that the agent began."""
+    cumulative: MicroUsd = MicroUsd(0)
+    """The agent's own total at the last settlement of this generation."""
+    spent: MicroUsd = MicroUsd(0)
+    largest: MicroUsd = MicroUsd(0)
+    turns_used: int = 0
+    queued: int = 0
+    queue_held: bool = False
+    parked: bool = False
+    park_answers: int = 0
+    """Answers to parks that wait for their turn."""
+    repairs: int = 0
+    finishing: bool = False
+    interrupting: TurnId | None = None
+    unwanted: int = 0
+    """Turns that the agent began when it should not have."""
+    concluding: bool = False
+    fencing: str | None = None
+    agent_gone: str | None = None
+    last_result: TurnResultKind | None = None
+    handoff: bool = False
+    paused: bool = False
+    warned: bool = False
+
+    @property
+    def at_budget(self) -> bool:
+        over_money = self.limits.budget is not None and self.spent >= self.limits.budget
+        return over_money or self.turns_used >= self.limits.max_turns
+
+    @property
+    def at_rest(self) -> bool:
+        return not self.turns
+
+    @property
+    def live(self) -> bool:
+        return self.fencing is None and not self.concluding and self.agent_gone is None
+
+
+# ------------------------------------------------------------------------------------------------------------- inputs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRecorded:
+    id: TurnId
+    source: TurnSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnNotSent:
+    """A recorded turn was cancelled with proof that no byte of it went."""
+
+    id: TurnId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSaid:
+    event: base.AgentEvent
+    new_turn: TurnId
+    """An id for a turn of the agent's own, should this event begin one (ids come from outside)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentExited:
+    how: str
+    """Code or signal name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailboxRead:
+    park: bool = False
+    malformed: str = ""
+    """The problems, in words; '' when there are none."""
+    handoff: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairRefused:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueChanged:
+    waiting: int
+    released: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParkAnswered:
+    waiting: int
+    """Park answers that wait for a turn now."""
+    open: bool
+    """Another park is still open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterruptAsked:
+    turn: TurnId | None
+    queue_waits: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterruptLate:
+    """No result came in time after an interrupt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishAsked:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FenceAsked:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extended:
+    budget: MicroUsd | None
+    max_turns: int
+
+
+Input = (
+    TurnRecorded
+    | TurnNotSent
+    | AgentSaid
+    | AgentExited
+    | MailboxRead
+    | RepairRefused
+    | QueueChanged
+    | ParkAnswered
+    | InterruptAsked
+    | InterruptLate
+    | FinishAsked
+    | FenceAsked
+    | Extended
+)
+
+# ------------------------------------------------------------------------------------------------------------ effects
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookReady:
+    event: base.SessionReady
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookLearned:
+    native_id: str | None = None
+    model: str | None = None
+    mode: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookAccepted:
+    turn: TurnId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookAgentTurn:
+    turn: TurnId
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookSettled:
+    turn: TurnId
+    result: base.TurnResult
+    cost: MicroUsd | None
+    known: CostKnowledge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookDecision:
+    event: base.DecisionAsked
+    turn: TurnId | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookWithdrawn:
+    request: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookResolved:
+    event: base.DecisionResolved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookAttention:
+    kind: AttentionKind
+    key: str
+    text: str
+    raised: bool = True
+
+
+Book = (
+    BookReady
+    | BookLearned
+    | BookAccepted
+    | BookAgentTurn
+    | BookSettled
+    | BookDecision
+    | BookWithdrawn
+    | BookResolved
+    | BookAttention
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendBrief:
+    """The agent is ready: write turn 1, which the ledger has had since the proof."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadMailbox:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendRepair:
+    problems: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParkAsText:
+    """The mailbox stayed malformed: put its raw text to the operator as a free question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendParkAnswers:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendQueued:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendInterrupt:
+    background_too: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendReply:
+    id: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclude:
+    reason: EndReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A settlement is in the books: take the driver's snapshot, renew the farewell, look at changed files."""
+
+
+Act = (
+    SendBrief
+    | ReadMailbox
+    | SendRepair
+    | ParkAsText
+    | SendParkAnswers
+    | SendQueued
+    | SendInterrupt
+    | SendReply
+    | Conclude
+    | Fence
+    | Settled
+)
+Effect = Book | Act
+BOOKS: tuple[type, ...] = (
+    BookReady,
+    BookLearned,
+    BookAccepted,
+    BookAgentTurn,
+    BookSettled,
+    BookDecision,
+    BookWithdrawn,
+    BookResolved,
+    BookAttention,
+)
+
+
+@dataclass(slots=True)
+class _Step:
+    """One step in the making: the state so far and the effects so far."""
+
+    state: SessionState
+    effects: list[Effect] = field(default_factory=list)
+
+    def to(self, **changes: object) -> None:
+        self.state = replace(self.state, **changes)  # type: ignore[arg-type]
+
+    def out(self, *effects: Effect) -> None:
+        self.effects.extend(effects)
+
+
+def step(state: SessionState, given: Input) -> tuple[SessionState, Sequence[Effect]]:
+    """The next state, and what is to be done, in order."""
+    s = _Step(state)
+    match given:
+        case TurnRecorded():
+            s.to(turns=(*state.turns, InFlight(id=given.id, source=given.source)), turns_used=state.turns_used + 1)
+        case TurnNotSent():
+            s.to(turns=tuple(t for t in state.turns if t.id != given.id), turns_used=max(0, state.turns_used - 1))
+        case AgentSaid():
+            _agent_said(s, given)
+        case AgentExited():
+            _agent_exited(s, given.how)
+        case MailboxRead():
+            _mailbox_read(s, given)
+        case RepairRefused():
+            s.to(parked=True, repairs=0)
+            s.out(ParkAsText())
+        case QueueChanged():
+            s.to(queued=given.waiting, queue_held=state.queue_held and not given.released and given.waiting > 0)
+            _next(s)
+        case ParkAnswered():
+            s.to(park_answers=given.waiting, parked=given.open)
+            _next(s)
+        case InterruptAsked():
+            _interrupt(s, given)
+        case InterruptLate():
+            if state.interrupting is not None and state.live:
+                text = "did not stop its turn within 10 s; stop it, or wait"
+                s.out(BookAttention(kind=AttentionKind.STALLED, key="interrupt", text=text))
+        case FinishAsked():
+            _finish(s)
+        case FenceAsked():
+            _fence(s, given.reason)
+        case Extended():
+            s.to(limits=replace(state.limits, budget=given.budget, max_turns=given.max_turns), warned=False)
+            s.out(BookAttention(kind=AttentionKind.BUDGET, key="budget", text="", raised=False))
+            _next(s)
+    return s.state, s.effects
+
+
+def _fence(s: _Step, reason: str) -> None:
+    if s.state.fencing is None:
+        s.to(fencing=reason)
+        s.out(Fence(reason=reason))
+
+
+def _delivered_in_flight(state: SessionState) -> InFlight | None:
+    return next((turn for turn in state.turns if turn.source is not TurnSource.AGENT), None)
+
+
+def _agent_said(s: _Step, given: AgentSaid) -> None:
+    event = given.event
+    match event:
+        case base.SessionReady():
+            first = not s.state.ready
+            s.to(ready=True)
+            s.out(BookReady(event=event))
+            if first and s.state.live:
+                s.out(SendBrief())
+        case base.ConversationChanged():
+            s.out(BookLearned(native_id=event.native_id))
+        case base.ModeChanged():
+            s.out(BookLearned(mode=event.mode))
+        case base.ModelChanged():
+            s.out(BookLearned(model=event.model))
+        case base.TurnAccepted():
+            _accepted(s, event.turn)
+        case base.TurnBegunByAgent():
+            _begun_by_agent(s, given.new_turn, event.why)
+        case base.TurnResult():
+            _result(s, event, given.new_turn)
+        case base.DecisionAsked():
+            turn = _delivered_in_flight(s.state) or (s.state.turns[0] if s.state.turns else None)
+            s.out(BookDecision(event=event, turn=turn.id if turn else None))
+        case base.DecisionWithdrawn():
+            s.out(BookWithdrawn(request=event.request, why=event.why))
+        case base.DecisionResolved():
+            s.out(BookResolved(event=event))
+        case base.Reply():
+            s.out(SendReply(id=event.id, data=event.data))
+        case base.ProtocolFault():
+            _fence(s, EndReason.PROTOCOL_ERROR)
+        case _:
+            pass
+
+
+def _accepted(s: _Step, turn: TurnId) -> None:
+    if any(t.id == turn and not t.accepted for t in s.state.turns):
+        s.to(turns=tuple(replace(t, accepted=True) if t.id == turn else t for t in s.state.turns))
+        s.out(BookAccepted(turn=turn))
+
+
+def _begun_by_agent(s: _Step, turn: TurnId, why: str) -> None:
+    if any(t.source is TurnSource.AGENT for t in s.state.turns):
+        return
+    s.to(
+        turns=(*s.state.turns, InFlight(id=turn, source=TurnSource.AGENT, accepted=True)),
+        turns_used=s.state.turns_used + 1,
+    )
+    s.out(BookAgentTurn(turn=turn, why=why))
+    # It spends, and nobody asked: where no turn would be delivered, it is not let run either.
+    over = s.state.limits.budget is not None and s.state.spent >= s.state.limits.budget
+    if s.state.paused or s.state.parked or over:
+        s.to(unwanted=s.state.unwanted + 1)
+        if s.state.unwanted > 1:
+            _fence(s, EndReason.BUDGET_EXHAUSTED if over else EndReason.LAPSED)
+        else:
+            s.out(SendInterrupt(background_too=True))
+
+
+def _result(s: _Step, result: base.TurnResult, new_turn: TurnId) -> None:
+    in_flight = s.state.turns
+    named = [t for t in in_flight if t.id in result.turns]
+    if not named:
+        own = [t for t in in_flight if t.source is TurnSource.AGENT]
+        named = own if result.by_agent and own else list(in_flight)
+    if not named or (result.by_agent and all(t.source is not TurnSource.AGENT for t in named) and not result.turns):
+        s.out(BookAgentTurn(turn=new_turn, why="by itself"))
+        s.to(turns_used=s.state.turns_used + 1)
+        named = [InFlight(id=new_turn, source=TurnSource.AGENT, accepted=True)]
+    cost, known, fault = _cost(s.state, result)
+    if result.cumulative is not None and not fault:
+        s.to(cumulative=result.cumulative)
+    if cost is not None:
+        s.to(spent=MicroUsd(s.state.spent + cost), largest=MicroUsd(max(s.state.largest, cost)))
+    for place, turn in enumerate(named):
+        if place == 0:
+            s.out(BookSettled(turn=turn.id, result=result, cost=cost, known=known))
+        else:
+            s.out(BookSettled(turn=turn.id, result=result, cost=MicroUsd(0), known=CostKnowledge.MERGED))
+    ids = {turn.id for turn in named}
+    was_interrupting = s.state.interrupting is not None
+    s.to(
+        turns=tuple(t for t in in_flight if t.id not in ids),
+        last_result=result.kind,
+        interrupting=None if s.state.interrupting in ids else s.state.interrupting,
+        queue_held=s.state.queue_held or (was_interrupting and s.state.queued > 0),
+    )
+    if was_interrupting and s.state.interrupting is None:
+        s.out(BookAttention(kind=AttentionKind.STALLED, key="interrupt", text="", raised=False))
+    s.out(Settled())
+    if fault:
+        _fence(s, EndReason.TELEMETRY)
+        return
+    _warn(s)
+    if not s.state.live:
+        return
+    if result.kind is TurnResultKind.SUCCESS:
+        s.out(ReadMailbox())
+    elif s.state.finishing and s.state.at_rest:
+        _conclude(s, EndReason.FINISHED)
+    else:
+        # An error or an interrupt concludes nothing; a failure of the service holds the line until the operator looks.
+        if result.kind is TurnResultKind.ERROR and s.state.queued:
+            s.to(queue_held=True)
+        if result.failure is FailureKind.BUDGET:
+            _hold_at_budget(s)
+        else:
+            _next(s)
+
+
+def _cost(state: SessionState, result: base.TurnResult) -> tuple[MicroUsd | None, CostKnowledge, bool]:
+    """(own cost, how it is known, whether the report is broken)."""
+    if not state.limits.reports_cost:
+        return None, CostKnowledge.UNKNOWN, False
+    if result.cumulative is None or result.cumulative < state.cumulative:
+        return None, CostKnowledge.UNKNOWN, True
+    return MicroUsd(result.cumulative - state.cumulative), CostKnowledge.REPORTED, False
+
+
+def _warn(s: _Step) -> None:
+    budget = s.state.limits.budget
+    if budget is None or s.state.warned or s.state.spent * 10 < budget * 8 or s.state.spent >= budget:
+        return
+    s.to(warned=True)
+
+
+def _mailbox_read(s: _Step, read: MailboxRead) -> None:
+    if not s.state.live:
+        return
+    s.to(handoff=s.state.handoff or read.handoff)
+    if read.park:
+        s.to(parked=True, repairs=0)
+        return
+    if read.malformed:
+        if s.state.repairs >= REPAIRS_IN_A_ROW or s.state.at_budget:
+            s.to(parked=True, repairs=0)
+            s.out(ParkAsText())
+        else:
+            s.to(repairs=s.state.repairs + 1)
+            s.out(SendRepair(problems=read.malformed))
+        return
+    if (s.state.handoff or s.state.finishing) and s.state.at_rest:
+        _conclude(s, EndReason.FINISHED if s.state.finishing else EndReason.HANDOFF)
+        return
+    _next(s)
+
+
+def _conclude(s: _Step, reason: EndReason) -> None:
+    s.to(concluding=True)
+    s.out(Conclude(reason=reason))
+
+
+def _hold_at_budget(s: _Step) -> None:
+    if s.state.limits.fence_at_budget:
+        _fence(s, EndReason.BUDGET_EXHAUSTED)
+    else:
+        s.out(BookAttention(kind=AttentionKind.BUDGET, key="budget", text="holds at its budget"))
+
+
+def _next(s: _Step) -> None:
+    """At rest: budget, then waiting answers, then the line, else idle."""
+    if not s.state.live or not s.state.ready or not s.state.at_rest or s.state.paused:
+        return
+    if s.state.finishing:
+        if not s.state.parked:
+            _conclude(s, EndReason.FINISHED)
+        return
+    if s.state.at_budget:
+        _hold_at_budget(s)
+        return
+    if s.state.park_answers and not s.state.parked:
+        s.out(SendParkAnswers())
+        return
+    if s.state.queued and not s.state.queue_held and not s.state.parked:
+        s.out(SendQueued())
+
+
+def _interrupt(s: _Step, asked: InterruptAsked) -> None:
+    target = next((t for t in s.state.turns if asked.turn is None or t.id == asked.turn), None)
+    if target is None or not s.state.live:
+        return
+    s.to(interrupting=target.id)
+    s.out(SendInterrupt(background_too=True))
+
+
+def _finish(s: _Step) -> None:
+    if not s.state.live:
+        return
+    again = s.state.finishing
+    s.to(finishing=True)
+    if s.state.at_rest:
+        if s.state.ready:
+            _conclude(s, EndReason.FINISHED)
+    elif again and s.state.interrupting is None:
+        s.to(interrupting=s.state.turns[0].id)
+        s.out(SendInterrupt(background_too=True))
+
+
+def _agent_exited(s: _Step, how: str) -> None:
+    s.to(agent_gone=how)
+    if s.state.fencing is not None or s.state.concluding:
+        return
+    success = s.state.last_result is TurnResultKind.SUCCESS
+    if s.state.ready and s.state.at_rest and success and s.state.handoff:
+        _conclude(s, EndReason.HANDOFF)
+        return
+    reason = f"{EndReason.EXITED}:{how}" if s.state.ready else EndReason.SPAWN_FAILED
+    _fence(s, reason)

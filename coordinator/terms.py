@@ -1,0 +1,109 @@
+"""Terms: what the operator signs for one run, their digest, and the presets from which they are cut.
+
+Pure. The stored form is canonical JSON; the final proof parses it again and compares field by field, so every field that
+matters for what an agent may do or spend stands here and nowhere else.
+"""
+
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+
+import msgspec
+
+from store.canonical import digest, dumps
+from store.refusal import Refusal
+from store.vocab import Billing, MicroUsd, Millis, RefusalReason
+
+
+class TreeKind(StrEnum):
+    IN_PLACE = "in-place"
+    WORKTREE = "worktree"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    instruction: str
+    """The brief, as the operator typed it."""
+    preamble: bool
+    """Whether Footplate adds how to leave a note (mailbox and handoff)."""
+    agent: str
+    """Profile name."""
+    driver: str
+    program: str
+    """Absolute path of the agent's binary."""
+    agent_version: str
+    billing: Billing
+    repository: str
+    head: str
+    """Commit when signed; '' where the repository has none yet."""
+    branch: str
+    tree_kind: TreeKind
+    model: str | None
+    mode: str
+    """In which a person is asked."""
+    budget: MicroUsd | None
+    max_turns: int
+    working_seconds: int | None
+    expires_at: Millis
+    attendance_seconds: int
+    machine: str
+    uid: int
+    at_budget: str = "hold"
+    """``hold`` or ``fence``."""
+    rules: tuple[str, ...] = ()
+    """Standing rules, in words."""
+    script: str = ""
+    """Practice agent only."""
+
+
+def canonical(terms: Terms) -> str:
+    return dumps(msgspec.to_builtins(terms))
+
+
+def digest_of(stored: str) -> str:
+    return digest(stored)
+
+
+def parse(stored: str) -> Terms | Refusal:
+    """Read stored terms; an unknown or missing field, or a wrong type, is ``terms-unreadable``."""
+    try:
+        raw = msgspec.json.decode(stored.encode())
+        known = {field.name for field in fields(Terms)}
+        extra = set(raw) - known if isinstance(raw, dict) else set()
+        if extra:
+            return Refusal(RefusalReason.TERMS_UNREADABLE, {"problem": f"unknown field {sorted(extra)[0]}"})
+        return msgspec.convert(raw, Terms)
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeEncodeError) as problem:
+        return Refusal(RefusalReason.TERMS_UNREADABLE, {"problem": str(problem)})
+
+
+def first_difference(signed: Terms, actual: Terms) -> Refusal | None:
+    """The first field in which what is about to run differs from what was signed."""
+    for field in fields(Terms):
+        was, now = getattr(signed, field.name), getattr(actual, field.name)
+        if was != now:
+            return Refusal(RefusalReason.TERMS_MOVED, {"field": field.name, "was": str(was), "is": str(now)})
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preset:
+    name: str
+    budget: MicroUsd
+    max_turns: int
+    hours: float
+
+
+PRESETS: tuple[Preset, ...] = (
+    Preset(name="quick", budget=MicroUsd(1_000_000), max_turns=15, hours=1),
+    Preset(name="normal", budget=MicroUsd(5_000_000), max_turns=40, hours=2),
+    Preset(name="overnight", budget=MicroUsd(20_000_000), max_turns=200, hours=12),
+)
+
+
+def with_preset(terms: Terms, preset: Preset, now: Millis) -> Terms:
+    return replace(
+        terms,
+        budget=preset.budget,
+        max_turns=preset.max_turns,
+        expires_at=Millis(now + int(preset.hours * 3_600_000)),
+    )
