@@ -104,6 +104,8 @@ class DecisionView:
     answered_at: Millis | None = None
     delivered_at: Millis | None = None
     note: str = ""
+    request: str = ""
+    """The agent's id for it, as in ``DecisionAsked``; by it a transcript finds the outcome of what was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

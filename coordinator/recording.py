@@ -28,6 +28,7 @@ from store import (
 from store.db import Tx
 from store.refusal import Refusal
 from store.vocab import (
+    AttentionKind,
     AuthorizationId,
     AuthorizationState,
     CostKnowledge,
@@ -48,7 +49,11 @@ from store.vocab import (
 )
 
 ADMISSION = "admission"
-"""Setting: ``open``, or ``shut`` while a shutdown or a stop-all is in force."""
+"""Setting: ``shut`` while a stop-all is in force; with an incarnation behind a dot, while that console shuts down."""
+
+
+def admission_shut(tx: Tx, incarnation: str) -> bool:
+    return "shut" in (settings.get(tx, ADMISSION), settings.get(tx, f"{ADMISSION}.{incarnation}"))
 
 
 def keyed_digest(key: str, data: bytes) -> str:
@@ -67,7 +72,7 @@ class Admission:
 
 def admit(tx: Tx, given: Admission, *, terms: Terms, authorization: AuthorizationId, title: str) -> runs.Run | Refusal:
     """Sign and bind in one: a full machine costs no signature."""
-    if settings.get(tx, ADMISSION) == "shut":
+    if admission_shut(tx, given.incarnation):
         return Refusal(RefusalReason.SHUTTING_DOWN)
     held = runs.live_count(tx)
     if held >= given.max_held_sessions:
@@ -141,7 +146,7 @@ def prove(tx: Tx, proof: Proof, *, digest_key: str) -> custody.Custody | Refusal
     run = runs.get(tx, proof.run)
     if run is None or run.outcome is not None or stops.open_of(tx, proof.run) is not None:
         return Refusal(RefusalReason.STOPPED)
-    if settings.get(tx, ADMISSION) == "shut":
+    if admission_shut(tx, proof.incarnation):
         return Refusal(RefusalReason.SHUTTING_DOWN)
     if not proof.socket_fits:
         return Refusal(RefusalReason.SOCKET_PATH)
@@ -222,7 +227,7 @@ def turn_refused(tx: Tx, run: RunId, turn: NewTurn, *, paused: bool = False) -> 
         return Refusal(RefusalReason.NO_HELD_SESSION, {"run": run})
     if held.state is CustodyState.FENCING or held.state is CustodyState.CONCLUDING:
         return Refusal(RefusalReason.FENCING)
-    if not brief and settings.get(tx, ADMISSION) == "shut":
+    if not brief and admission_shut(tx, held.incarnation):
         return Refusal(RefusalReason.SHUTTING_DOWN)
     signed = authorizations.get(tx, row.authorization_id)
     if signed is None or signed.state is AuthorizationState.CLOSED:
@@ -315,16 +320,27 @@ def close_hold(tx: Tx, ending: Ending) -> runs.Run | Refusal:
     row = runs.get(tx, ending.run)
     if row is not None:
         authorizations.close(tx, id=AuthorizationId(row.authorization_id), reason=ending.reason)
-    attention.clear(tx, run=ending.run, kind=None, by="ended")
+    _clear_attention(tx, ending.run)
     ended = runs.end(tx, id=ending.run, outcome=ending.outcome, reason=ending.reason, detail=ending.detail)
+    held = custody.get(tx, ending.custody)
+    if held is not None and held.state not in (CustodyState.CONCLUDING, CustodyState.CLOSED):
+        custody.fence(tx, id=ending.custody, reason=ending.reason)
     if not ending.remaining:
         custody.move(
             tx,
             id=ending.custody,
-            expect=[state for state in CustodyState if state is not CustodyState.CLOSED],
+            expect=[CustodyState.CONCLUDING, CustodyState.FENCING],
             to=CustodyState.CLOSED,
         )
     return ended if ended is not None else Refusal(RefusalReason.ALREADY_ENDED, {"run": ending.run})
+
+
+def _clear_attention(tx: Tx, run: RunId) -> None:
+    # A park outlives its hold; all else that waited for the operator is over with it.
+    parked = {str(d.id) for d in decisions.live(tx, run) if d.kind is DecisionKind.PARK}
+    for item in attention.open_items(tx):
+        if item.run == run and not (item.kind is AttentionKind.DECISION and item.key in parked):
+            attention.clear(tx, run=run, kind=item.kind, key=item.key, by="ended")
 
 
 def _settle_turns(tx: Tx, ending: Ending) -> None:
@@ -347,6 +363,6 @@ def refuse_run(tx: Tx, run: RunId, refusal: Refusal, detail: str) -> runs.Run | 
     authorizations.close(tx, id=AuthorizationId(row.authorization_id), reason=f"refused:{refusal.reason}")
     if stops.open_of(tx, run) is not None:
         stops.settle(tx, run=run, result=StopResult.NEVER_STARTED)
-    attention.clear(tx, run=run, kind=None, by="ended")
+    _clear_attention(tx, run)
     ended = runs.end(tx, id=run, outcome=RunOutcome.REFUSED, reason=str(refusal.reason), detail=detail)
     return ended if ended is not None else Refusal(RefusalReason.ALREADY_ENDED, {"run": run})

@@ -14,4 +14,4 @@ class Refusal:
 
     reason: RefusalReason
     facts: Mapping[str, Fact] = field(default_factory=dict)
-    """What was found, by name (``was``, ``is``, ``field``, ``limit``, ``path`` …); the wording puts them in a sentence."""
+    """What was found, by name (``was``, ``is``, ``field``, ``limit`` …); the wording puts them in a sentence."""

@@ -102,6 +102,14 @@ class DecisionKind(StrEnum):
     PARK = "park"
 
 
+class ControlWriteState(StrEnum):
+    ASKED = "asked"
+    WRITING = "writing"
+    WROTE = "wrote"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
 class StopState(StrEnum):
     ASKED = "asked"
     ORDERED = "ordered"
@@ -145,7 +153,7 @@ class AttentionKind(StrEnum):
 
 
 class EndReason(StrEnum):
-    """Why a hold ended. ``exited`` carries the code or signal behind a colon on disk (``exited:1``, ``exited:SIGKILL``)."""
+    """Why a hold ended. ``exited`` carries the code or signal behind a colon: ``exited:1``, ``exited:SIGKILL``."""
 
     STOPPED = "stopped"
     KILLED = "killed"

@@ -1,4 +1,4 @@
-"""The values that pass between a session's actor and its supervisor. The wire and spool formats are in ``supervisor/``."""
+"""The values that pass between a session's actor and its supervisor. Wire and spool formats are in ``supervisor/``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class HoldSpec:
     authorization: str
     folder: Path
     """The run's spool folder, 0700; holds ``spool`` and the socket ``s``."""
-    cookie: str
+    cookie: str = field(repr=False)
     nonce: str
     """Value of ``FOOTPLATE_CUSTODY`` in the agent's environment."""
     hold_seconds: float
@@ -58,8 +58,10 @@ class AgentSpec:
 
     argv: tuple[str, ...]
     cwd: Path
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(repr=False)
     """Whole and filtered; the supervisor adds the nonce and a private ``TMUX_TMPDIR``."""
+    terminal: tuple[int, int] | None = None
+    """Rows and columns: the agent gets a pseudo-terminal instead of pipes (``pty`` profiles)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,9 @@ class SpawnFailure:
     """The supervisor or the agent did not start."""
 
     what: str
-    """``not-found``, ``not-executable``, ``socket-path``, ``no-answer``, ``exited``, ``bad-folder``, ``os-error``."""
+    """``not-found``, ``not-executable``, ``socket-path``, ``no-answer``, ``exited``, ``bad-folder``, ``os-error``; from
+    ``start`` also ``fenced``, ``agent-alive``, ``generation``, ``not-attached``; from ``attach`` ``epoch``, ``offset``,
+    ``cookie``, ``not-ours``, ``inside-a-hold``."""
     detail: str = ""
     exit: str | None = None
     stderr: str = ""

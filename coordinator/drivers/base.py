@@ -1,7 +1,8 @@
 """What every driver is: bytes in, events out; commands in, bytes out. No I/O, no clock, no task.
 
-The session machine knows only what stands here, so that one set of rules holds every kind of agent. A driver never raises
-for what an agent prints: what it cannot read is an ``Unknown`` (kept whole), and broken framing is a ``ProtocolFault``.
+The session machine knows only what stands here, so that one set of rules holds every kind of agent. A driver never
+raises for what an agent prints: what it cannot read is an ``Unknown`` (kept whole), and broken framing is a
+``ProtocolFault``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +36,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionReady:
-    """The agent answered its handshake. Comes once per process, and again with what is learned later (``native_id``)."""
+    """The agent answered its handshake. Comes once per process, again with what is learned later (``native_id``)."""
 
     native_id: str | None = None
     model: str | None = None

@@ -1,5 +1,10 @@
 -- The ledger, first form. Entries are the facts; all other tables are their projection, kept for speed and for guards.
 -- Times are integer milliseconds UTC and come in as parameters. Money is whole micro-dollars. Booleans are 0 or 1.
+-- The number comes first: of two consoles that migrate at once, the second fails here and changes nothing.
+
+BEGIN IMMEDIATE;
+INSERT INTO schema_version (number) VALUES (1);
+PRAGMA application_id = 1179602025;      -- 'FOPi': tells a ledger from any other SQLite file
 
 CREATE TABLE ledger (
   id            TEXT NOT NULL PRIMARY KEY,
@@ -65,8 +70,10 @@ CREATE TABLE amendments (
   expires_at     INTEGER                 -- new end
 ) STRICT;
 
+CREATE INDEX amendments_by_authorization ON amendments (authorization_id, id);
+
 CREATE TABLE runs (
-  id           INTEGER PRIMARY KEY,
+  id           INTEGER PRIMARY KEY AUTOINCREMENT,   -- shown to the operator, so never given twice
   title        TEXT NOT NULL,
   agent        TEXT NOT NULL,            -- profile name
   driver       TEXT NOT NULL,
@@ -90,6 +97,7 @@ CREATE TABLE runs (
   pinned       INTEGER NOT NULL DEFAULT 0,
   seen_at      INTEGER NOT NULL DEFAULT 0, -- when the operator last had it in view for a second
   continues    INTEGER REFERENCES runs(id),
+  events       INTEGER NOT NULL DEFAULT 0, -- kept with every append: counting a million rows takes too long to show
   CHECK ((outcome IS NULL) = (ended_at IS NULL))
 ) STRICT;
 CREATE INDEX runs_by_repository ON runs (repository, id);
@@ -120,6 +128,7 @@ CREATE TABLE custody (
   created_at    INTEGER NOT NULL,
   closed_at     INTEGER
 ) STRICT;
+CREATE INDEX custody_by_run ON custody (run, created_at);
 CREATE UNIQUE INDEX custody_one_per_run ON custody (run) WHERE state <> 'closed';
 CREATE UNIQUE INDEX custody_one_per_tree ON custody (tree) WHERE state <> 'closed' AND in_place = 1;
 CREATE UNIQUE INDEX custody_one_per_conversation ON custody (native_id) WHERE state <> 'closed' AND native_id IS NOT NULL;
@@ -154,6 +163,8 @@ CREATE TABLE turns (
 ) STRICT;
 CREATE UNIQUE INDEX turns_one_in_flight ON turns (run) WHERE state IN ('recorded','written','accepted') AND source <> 'agent';
 
+CREATE INDEX turns_by_end ON turns (ended_at) WHERE cost IS NOT NULL;   -- money pooled by day and month
+
 CREATE TABLE queued_turns (
   id         INTEGER PRIMARY KEY,
   run        INTEGER NOT NULL REFERENCES runs(id),
@@ -186,9 +197,11 @@ CREATE TABLE decisions (
   write_id    TEXT,                      -- the control write or turn that carries the answer
   delivered_at INTEGER,
   ended_at    INTEGER,
-  note        TEXT NOT NULL DEFAULT '',  -- why withdrawn, how refused
-  UNIQUE (run, turn, payload_hash, request)
+  note        TEXT NOT NULL DEFAULT ''   -- why withdrawn, how refused
 ) STRICT;
+-- By an expression because a UNIQUE constraint holds two NULL turns apart.
+CREATE UNIQUE INDEX decisions_once ON decisions (run, coalesce(turn, ''), payload_hash, request);
+CREATE INDEX decisions_by_run ON decisions (run, id);
 CREATE INDEX decisions_live ON decisions (run) WHERE state IN ('open','answered','delivering','undelivered','uncertain');
 
 CREATE TABLE events (
@@ -202,7 +215,8 @@ CREATE TABLE events (
   body    TEXT NOT NULL,                 -- canonical JSON, redacted
   UNIQUE (run, offset, n)
 ) STRICT;
-CREATE INDEX events_by_turn ON events (turn, id);
+CREATE INDEX events_by_turn ON events (turn, id) WHERE turn IS NOT NULL;
+CREATE INDEX events_loose ON events (run, id) WHERE turn IS NULL;
 CREATE INDEX events_by_run ON events (run, id);
 
 CREATE TABLE control_writes (
@@ -239,6 +253,8 @@ CREATE TABLE receipts (
   remaining  INTEGER NOT NULL,
   PRIMARY KEY (custody, generation)
 ) STRICT;
+
+CREATE INDEX receipts_by_run ON receipts (run, generation);
 
 CREATE TABLE evidence (
   id      INTEGER PRIMARY KEY,
@@ -286,3 +302,5 @@ CREATE TABLE drafts (
 ) STRICT;
 
 CREATE VIRTUAL TABLE search USING fts5 (text, run UNINDEXED, turn UNINDEXED, event UNINDEXED, kind UNINDEXED, tokenize = 'unicode61');
+
+COMMIT;

@@ -1,0 +1,73 @@
+"""The only place that builds concrete things: configuration to ledger to coordinator to front end."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from app.config import Config, operator_name
+from app.paths import Paths
+from coordinator.house import HouseSettings
+from coordinator.profiles import AgentProfile
+from coordinator.thread import CoordinatorThread
+from store.refusal import Refusal
+
+MACHINE_ID = Path("/etc/machine-id")
+
+
+def machine_id() -> str:
+    """Which machine this is: its own id where it has one, else its name."""
+    try:
+        told = MACHINE_ID.read_text().strip()
+    except OSError:
+        told = ""
+    return told or os.uname().nodename
+
+
+def house_settings(
+    config: Config, paths: Paths, environment: Mapping[str, str], *, practice_script: str = ""
+) -> HouseSettings:
+    return HouseSettings(
+        operator=operator_name(config, environment),
+        machine=machine_id(),
+        uid=os.getuid(),
+        spool=paths.spool,
+        worktrees=paths.worktrees,
+        runtime=paths.runtime,
+        environment=dict(environment),
+        timing=config.timing(),
+        max_held_sessions=config.max_held_sessions,
+        day_budget=config.day_budget,
+        preset=config.preset,
+        default_agent=config.agent,
+        practice_script=practice_script,
+        version_cache=paths.runtime / "versions.json",
+    )
+
+
+@contextmanager
+def open_backend(
+    config: Config,
+    paths: Paths,
+    profiles: tuple[AgentProfile, ...],
+    *,
+    environment: Mapping[str, str] | None = None,
+    repository: Path | None = None,
+    practice_script: str = "",
+) -> Iterator[CoordinatorThread | Refusal]:
+    """The coordinator on its own thread, ended on every way out. Yields a ``Refusal`` where the ledger cannot be used."""
+    refused = paths.ensure()
+    if refused is not None:
+        yield refused
+        return
+    settings = house_settings(
+        config, paths, os.environ if environment is None else environment, practice_script=practice_script
+    )
+    backend = CoordinatorThread(
+        settings=settings, profiles=profiles, ledger_path=paths.ledger, repository=repository
+    )
+    try:
+        refused = backend.start()
+        yield backend if refused is None else refused
+    finally:
+        backend.close()

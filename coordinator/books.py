@@ -1,0 +1,149 @@
+"""Carries the machine's *book* effects into the ledger. One call, inside the transaction that holds the batch's events."""
+
+from coordinator import decisioncodec
+from coordinator.drivers import base
+from coordinator.machine import (
+    Book,
+    BookAccepted,
+    BookAgentTurn,
+    BookAttention,
+    BookDecision,
+    BookLearned,
+    BookReady,
+    BookResolved,
+    BookSettled,
+    BookWithdrawn,
+)
+from coordinator.redaction import Redactor
+from store import attention, custody, decisions, runs, turns
+from store.db import Tx
+from store.vocab import (
+    AttentionKind,
+    CustodyId,
+    DecisionState,
+    RunId,
+    TurnSource,
+    TurnState,
+)
+
+
+class Books:
+    """The ledger's side of one run, generation by generation."""
+
+    def __init__(self, *, run: RunId, custody: CustodyId, redactor: Redactor) -> None:
+        self._run = run
+        self._custody = custody
+        self._redactor = redactor
+
+    def enter(self, tx: Tx, book: Book, *, generation: int) -> None:
+        match book:
+            case BookReady():
+                runs.learn(
+                    tx, id=self._run, native_id=book.event.native_id, model=book.event.model, mode=book.event.mode
+                )
+                if book.event.native_id is not None:
+                    custody.set_native(tx, id=self._custody, native_id=book.event.native_id)
+            case BookLearned():
+                runs.learn(tx, id=self._run, native_id=book.native_id, model=book.model, mode=book.mode)
+                if book.native_id is not None:
+                    custody.set_native(tx, id=self._custody, native_id=book.native_id)
+            case BookAccepted():
+                turns.accepted(tx, id=book.turn)
+            case BookAgentTurn():
+                turns.record(
+                    tx,
+                    id=book.turn,
+                    run=self._run,
+                    source=TurnSource.AGENT,
+                    generation=generation,
+                    text=book.why,
+                    preamble="",
+                    bytes=0,
+                    digest="",
+                    operator="",
+                    state=TurnState.ACCEPTED,
+                )
+            case BookSettled():
+                self._settled(tx, book)
+            case BookDecision():
+                self._asked(tx, book, generation)
+            case BookWithdrawn():
+                self._withdrawn(tx, book, generation)
+            case BookResolved():
+                self._resolved(tx, book.event, generation)
+            case BookAttention():
+                if book.raised:
+                    attention.raise_(tx, run=self._run, kind=book.kind, key=book.key, text=book.text)
+                else:
+                    attention.clear(tx, run=self._run, kind=book.kind, key=book.key, by="footplate")
+
+    def _settled(self, tx: Tx, book: BookSettled) -> None:
+        result = book.result
+        turns.settle(
+            tx,
+            id=book.turn,
+            result=result.kind,
+            subtype=result.subtype,
+            cost=book.cost,
+            cost_known=book.known,
+            cumulative=result.cumulative,
+            input_tokens=result.usage.input_tokens,
+            output_tokens=result.usage.output_tokens,
+            cache_read_tokens=result.usage.cache_read_tokens,
+            cache_write_tokens=result.usage.cache_write_tokens,
+            duration_ms=result.duration_ms,
+            failure=result.failure,
+            failure_text=self._redactor.text(result.failure_text),
+        )
+        # Requests on the control channel live no longer than the turn in which they were asked.
+        for decision in decisions.live(tx, self._run):
+            if decision.turn != book.turn:
+                continue
+            if decision.state is DecisionState.DELIVERING:
+                decisions.delivered(tx, id=decision.id)
+            elif decision.state in (DecisionState.OPEN, DecisionState.ANSWERED) and decision.kind != "park":
+                decisions.withdraw(tx, id=decision.id, note="its turn ended")
+            self._clear(tx, decision.id)
+
+    def _asked(self, tx: Tx, book: BookDecision, generation: int) -> None:
+        event = book.event
+        decision = decisions.ask(
+            tx,
+            run=self._run,
+            turn=book.turn,
+            kind=event.kind,
+            request=event.request,
+            generation=generation,
+            payload=self._redactor.text(decisioncodec.payload(event)),
+            title=self._redactor.text(event.title),
+            subject=self._redactor.text(event.subject),
+        )
+        if decision.state is DecisionState.OPEN:
+            attention.raise_(
+                tx, run=self._run, kind=AttentionKind.DECISION, key=str(decision.id), text=decision.title
+            )
+
+    def _withdrawn(self, tx: Tx, book: BookWithdrawn, generation: int) -> None:
+        decision = decisions.by_request(tx, self._run, book.request, generation)
+        if decision is None:
+            return
+        if decision.state in (DecisionState.OPEN, DecisionState.ANSWERED):
+            decisions.withdraw(tx, id=decision.id, note=book.why or "no longer asked")
+        elif decision.state is DecisionState.DELIVERING:
+            decisions.uncertain(tx, id=decision.id)
+        self._clear(tx, decision.id)
+
+    def _resolved(self, tx: Tx, event: base.DecisionResolved, generation: int) -> None:
+        decision = decisions.by_request(tx, self._run, event.request, generation)
+        if decision is None:
+            return
+        if decision.state in (DecisionState.DELIVERING, DecisionState.UNCERTAIN):
+            decisions.delivered(tx, id=decision.id)
+            if not event.accepted:
+                decisions.refused_by_agent(tx, id=decision.id, note=self._redactor.text(event.detail)[:500])
+        elif decision.state is DecisionState.OPEN:
+            decisions.withdraw(tx, id=decision.id, note=self._redactor.text(event.detail)[:500] or "no longer asked")
+        self._clear(tx, decision.id)
+
+    def _clear(self, tx: Tx, decision: int) -> None:
+        attention.clear(tx, run=self._run, kind=AttentionKind.DECISION, key=str(decision), by="footplate")

@@ -1,0 +1,316 @@
+"""Holds the sessions of one console: owns their tasks, takes the operator's commands, makes the snapshots.
+
+It decides nothing about a session (that is the session's own actor) and knows no screen. ``close`` ends every hold under one
+deadline and says what did not settle.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from coordinator import commands, incarnation, proposing, recording, snapshots
+from coordinator.api import (
+    CloseAll,
+    Closed,
+    ConsoleSnapshot,
+    Done,
+    LoadDraft,
+    OperatorCommand,
+    Pin,
+    Propose,
+    ReadTranscript,
+    Rename,
+    Reply,
+    RepositoryView,
+    SaveDraft,
+    Seen,
+    StartRun,
+    Stop,
+    StopAll,
+)
+from coordinator.clock import Clock
+from coordinator.drivers import registry
+from coordinator.feed import Feed
+from coordinator.house import House, HouseSettings
+from coordinator.ids import Ids
+from coordinator.machine import FenceAsked
+from coordinator.profiles import AgentProfile, Found, discover
+from coordinator.redaction import Redactor, secrets_of
+from coordinator.session import HeldSession
+from store import authorizations, drafts, incarnations, runs, settings
+from store.db import Ledger, Tx
+from store.refusal import Refusal
+from store.vocab import EndReason, RefusalReason, RunId
+
+log = logging.getLogger(__name__)
+
+
+class Coordinator:
+    """Belongs to one event loop; ``thread.py`` gives it one of its own."""
+
+    def __init__(self, house: House, life: incarnation.Life, tasks: asyncio.TaskGroup, repository: Path | None) -> None:
+        self.house = house
+        self.sessions: dict[RunId, HeldSession] = {}
+        self.snapshots = snapshots.Snapshots(house, self.sessions)
+        self._life = life
+        self._tasks = tasks
+        self._repository = repository
+        self._found: dict[str, Found] | None = None
+        self._poked = asyncio.Event()
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(
+        cls,
+        *,
+        settings: HouseSettings,
+        profiles: Sequence[AgentProfile],
+        ledger: Ledger,
+        clock: Clock,
+        ids: Ids,
+        repository: Path | None,
+    ) -> "AsyncIterator[Coordinator]":
+        """Begin an incarnation; on the way out every hold has been ended and every task awaited."""
+        life = incarnation.begin(settings.runtime, ids.incarnation())
+        house = House(
+            settings=settings,
+            ledger=ledger,
+            clock=clock,
+            ids=ids,
+            feed=Feed(),
+            incarnation=life.id,
+            digest_key=ledger.digest_key,
+            redactor=Redactor(secrets_of(settings.environment)),
+            profiles=tuple(profiles),
+            changed=lambda: None,
+        )
+        try:
+            await ledger.transaction(
+                lambda tx: incarnation.register(
+                    tx, life, machine=settings.machine, uid=settings.uid, operator=settings.operator
+                )
+            )
+            async with asyncio.TaskGroup() as tasks:
+                coordinator = cls(house, life, tasks, repository)
+                house.changed = coordinator.snapshots.dirty.set
+                own = [
+                    tasks.create_task(coordinator.snapshots.keep(), name="snapshots"),
+                    tasks.create_task(coordinator._listen(), name="pokes"),
+                    tasks.create_task(coordinator._take_commands(), name="commands"),
+                    tasks.create_task(coordinator._look_at_repository(), name="repository"),
+                ]
+                try:
+                    await coordinator.snapshots.load()
+                    yield coordinator
+                finally:
+                    await coordinator.close()
+                    for task in own:
+                        task.cancel()
+            await ledger.transaction(lambda tx: incarnations.end(tx, id=life.id))
+        finally:
+            incarnation.finish(life)
+
+    # ---------------------------------------------------------------------------------------------------- commands
+
+    async def handle(self, command: OperatorCommand, operator: str | None = None) -> Reply:
+        """Carry out a command of the operator at this console, or of one who speaks through the ledger."""
+        who = operator or self.house.settings.operator
+        match command:
+            case Propose():
+                return await proposing.propose(self.house, command, await self.agents())
+            case StartRun():
+                return await self._start(command, who)
+            case Stop():
+                return await self._stop(command, who)
+            case StopAll():
+                return await self._stop_all(who)
+            case CloseAll():
+                return await self.close()
+            case SaveDraft():
+                await self._keep_draft(command)
+                return Done()
+            case LoadDraft():
+                return await self.house.ledger.read(lambda tx: drafts.get(tx, key=command.key) or "")
+            case ReadTranscript():
+                return await self.snapshots.transcript(command)
+            case Rename() | Pin() | Seen():
+                return await self._mark(command)
+            case _:
+                session = self.sessions.get(command.run)
+                if session is None or session.ended.is_set():
+                    return await self._not_held(command.run)
+                return await session.give(command, who)
+
+    async def agents(self) -> dict[str, Found]:
+        """What can be run here. Looked for once; a version that changed meanwhile shows at the final proof."""
+        if self._found is None:
+            path = self.house.settings.environment.get("PATH", "")
+            found = await asyncio.to_thread(
+                discover, self.house.profiles, path, cache=self.house.settings.version_cache
+            )
+            self._found = {one.profile.name: one for one in found}
+        return self._found
+
+    async def _not_held(self, run: RunId) -> Refusal:
+        row = await self.house.ledger.read(lambda tx: runs.get(tx, run))
+        if row is None:
+            return Refusal(RefusalReason.NO_SUCH_RUN, {"run": run})
+        if row.outcome is not None:
+            return Refusal(RefusalReason.ALREADY_ENDED, {"run": run})
+        return Refusal(RefusalReason.OWNED_BY_ANOTHER, {"run": run, "owner": row.incarnation})
+
+    async def _keep_draft(self, command: SaveDraft) -> None:
+        def keep(tx: Tx) -> None:
+            if command.text:
+                drafts.put(tx, key=command.key, text=command.text)
+            else:
+                drafts.drop(tx, key=command.key)
+
+        await self.house.ledger.transaction(keep)
+
+    async def _mark(self, command: Rename | Pin | Seen) -> Reply:
+        def mark(tx: Tx) -> None:
+            match command:
+                case Rename():
+                    runs.rename(tx, id=command.run, title=command.title)
+                case Pin():
+                    runs.pin(tx, id=command.run, pinned=command.pinned)
+                case Seen():
+                    runs.seen(tx, id=command.run, at=tx.now)
+
+        await self.house.ledger.transaction(mark)
+        session = self.sessions.get(command.run)
+        if session is not None:
+            await session.refresh()
+        else:
+            await self.snapshots.reload(command.run)
+        return Done()
+
+    # -------------------------------------------------------------------------------------------------------- start
+
+    async def _start(self, command: StartRun, who: str) -> Reply:
+        house, terms = self.house, command.terms
+        if house.shutting:
+            return Refusal(RefusalReason.SHUTTING_DOWN)
+        found = (await self.agents()).get(terms.agent)
+        driver = registry.create(terms.driver, house.ids.secret()[:6])
+        if found is None or driver is None:
+            return Refusal(RefusalReason.UNKNOWN_AGENT, {"agent": terms.agent, "agents": ", ".join(self._found or {})})
+        given = recording.Admission(
+            incarnation=house.incarnation, operator=who, max_held_sessions=house.settings.max_held_sessions
+        )
+        title = command.title or proposing.retitle(house.redactor.text(terms.instruction))
+        authorization = house.ids.authorization()
+
+        def admit(tx: Tx) -> tuple[runs.Run, recording.EffectiveLimits] | Refusal:
+            run = recording.admit(tx, given, terms=terms, authorization=authorization, title=title)
+            if isinstance(run, Refusal):
+                return run
+            signed = authorizations.get(tx, authorization)
+            assert signed is not None
+            return run, recording.effective_limits(tx, signed, terms)
+
+        admitted = await house.ledger.transaction(admit)
+        if isinstance(admitted, Refusal):
+            return admitted
+        run, limits = admitted
+        session = HeldSession(
+            house,
+            run=run.id,
+            custody_id=house.ids.custody(),
+            terms=terms,
+            profile=found.profile,
+            driver=driver,
+            operator=who,
+            limits=limits,
+        )
+        self.sessions[run.id] = session
+        await session.refresh()
+        self._tasks.create_task(session.run(), name=f"run {run.id}")
+        return await session.started
+
+    # ------------------------------------------------------------------------------------------------------ endings
+
+    async def _stop(self, command: Stop, who: str) -> Reply:
+        session = self.sessions.get(command.run)
+        if session is None or session.ended.is_set():
+            return await self._not_held(command.run)
+        waiter: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        session.waiters.append(waiter)
+        session.order_end(EndReason.KILLED if command.kill else EndReason.STOPPED, by=who, kill=command.kill)
+        await session.ended.wait()
+        return waiter.result() if waiter.done() else Done(note=str(EndReason.STOPPED))
+
+    async def _stop_all(self, who: str) -> Reply:
+        """No new start while it is in force; every hold ends side by side."""
+        await self._admission("shut", recording.ADMISSION)
+        try:
+            unsettled = await self._end_all(EndReason.STOPPED, who)
+        finally:
+            await self._admission("open", recording.ADMISSION)
+        return Closed(unsettled=unsettled)
+
+    async def _admission(self, value: str, name: str) -> None:
+        await self.house.ledger.transaction(lambda tx: settings.put(tx, name, value))
+
+    async def _end_all(self, reason: EndReason, who: str) -> tuple[RunId, ...]:
+        alive = [session for session in self.sessions.values() if not session.ended.is_set()]
+        for session in alive:
+            session.order_end(reason, by=who)
+        if not alive:
+            return ()
+        waits = [asyncio.ensure_future(session.ended.wait()) for session in alive]
+        await asyncio.wait(waits, timeout=self.house.settings.timing.close_deadline)
+        for wait in waits:
+            wait.cancel()
+        return tuple(session.run_id for session in alive if not session.ended.is_set())
+
+    async def close(self) -> Closed:
+        """Shut admission, end every hold under one deadline. Safe to call again."""
+        if not self.house.shutting:
+            self.house.shutting = True
+            with contextlib.suppress(Exception):
+                await self._admission("shut", f"{recording.ADMISSION}.{self.house.incarnation}")
+        unsettled = await self._end_all(EndReason.SHUTDOWN, self.house.settings.operator)
+        for run in unsettled:
+            self.house.notes.append(f"run {run} did not end in time; its keeper goes on ending it")
+            self.sessions[run].inbox.command(FenceAsked(reason=EndReason.SHUTDOWN))
+        return Closed(unsettled=unsettled)
+
+    # -------------------------------------------------------------------------------------- commands of other processes
+
+    async def _listen(self) -> None:
+        """A poke is a connection and nothing more; the command itself is in the ledger."""
+        loop = asyncio.get_running_loop()
+        while True:
+            peer, _ = await loop.sock_accept(self._life.listener)
+            peer.close()
+            self._poked.set()
+
+    async def _take_commands(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(self.house.settings.timing.command_poll):
+                    await self._poked.wait()
+            except TimeoutError:
+                pass
+            self._poked.clear()
+            try:
+                for command in await commands.take(self.house):
+                    self._tasks.create_task(commands.carry_out(self, command), name=f"command {command.id}")
+            except Exception:
+                log.exception("commands of other processes could not be taken; tried again in a second")
+
+    async def _look_at_repository(self) -> None:
+        if self._repository is None:
+            return
+        view: RepositoryView = await snapshots.repository_view(self._repository)
+        self.snapshots.repository = view
+        self.house.changed()
+
+    def snapshot(self) -> ConsoleSnapshot:
+        return self.snapshots.newest
+

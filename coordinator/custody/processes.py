@@ -1,0 +1,50 @@
+"""Processes by their identity, for the console's half: sweep, proof of an end, a stop when no supervisor answers.
+
+Signals are sent only here and in the supervisor, and only to a process whose identity or nonce was read behind a pidfd.
+"""
+
+import os
+import signal
+
+from coordinator.custody.types import ProcessIdentity
+from coordinator.supervisor import ending, kin
+
+
+def boot_id() -> str:
+    """Of this boot."""
+    return kin.boot_id()
+
+
+def identity_of(pid: int) -> ProcessIdentity | None:
+    """Who has this pid now; None: nobody, or only a zombie."""
+    facts = kin.stat(pid)
+    if facts is None or facts.dead:
+        return None
+    return ProcessIdentity(boot_id=kin.boot_id(), pid=pid, start_ticks=facts.ticks)
+
+
+def is_alive(identity: ProcessIdentity) -> bool:
+    """Whether exactly this process still runs."""
+    return identity_of(identity.pid) == identity
+
+
+def carriers(nonce: str) -> list[int]:
+    """Live processes whose environment carries the nonce, without this one."""
+    return [pid for pid in kin.carriers(nonce) if pid != os.getpid()]
+
+
+def kill_carriers(nonce: str) -> list[int]:
+    """Send KILL to every carrier; returns those to whom it was sent. Call again until there are none."""
+    return [pid for pid in carriers(nonce) if ending.kill_carrier(pid, nonce)]
+
+
+def kill_identity(identity: ProcessIdentity) -> bool:
+    """Send KILL to exactly this process; False when it is not there (any more)."""
+    return identity.boot_id == kin.boot_id() and ending.through_pidfd(
+        identity.pid, identity.start_ticks, (signal.SIGKILL,)
+    )
+
+
+def name_of(pid: int) -> str:
+    """Its command line, in one line."""
+    return kin.name(pid)

@@ -1,0 +1,130 @@
+"""A decision as it is shown and an answer as it was given, in the one form that is stored and hashed.
+
+An answer counts only for exactly what was shown, so the payload is the whole of it, in canonical JSON, and its digest
+is what an answer names. Also the words for an answer, so that the card, the command line, the ledger's history and
+the turn that carries it all say the same. No state of a decision is decided here.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal
+
+import msgspec
+
+from coordinator.drivers.base import Allow, Answer, DecisionAsked, Deny, QuestionReply
+from coordinator.eventcodec import redacted
+from store.canonical import dumps
+from store.refusal import Refusal
+from store.vocab import DecisionKind, RefusalReason
+
+_PAYLOAD: Final = msgspec.json.Decoder(DecisionAsked)
+_ANSWERS: Final[Mapping[str, type[Allow] | type[Deny] | type[QuestionReply]]] = {
+    "allow": Allow,
+    "deny": Deny,
+    "reply": QuestionReply,
+}
+_NAMES: Final = {cls: name for name, cls in _ANSWERS.items()}
+RECOMMENDATION: Final = "recommendation"
+"""Key in a park's ``input`` under which its recommendation stands."""
+UNANSWERED: Final = "(unanswered)"
+_QUESTIONS: Final = (DecisionKind.QUESTION, DecisionKind.PARK)
+
+
+def payload(event: DecisionAsked, redact: Callable[[str], str] | None = None) -> str:
+    """Canonical JSON of all that is shown of a decision, redacted where a redactor is given."""
+    return dumps(redacted(event, redact) if redact else event)
+
+
+def view_parts(stored: str) -> DecisionAsked:
+    """
+    Raises:
+        msgspec.DecodeError: this is no payload; only ``payload`` writes them.
+    """
+    return _PAYLOAD.decode(stored)
+
+
+def encode_answer(answer: Answer) -> str:
+    return dumps({"answer": _NAMES[type(answer)], "body": answer})
+
+
+def decode_answer(stored: str) -> Answer:
+    """
+    Raises:
+        msgspec.DecodeError: this is no stored answer; only ``encode_answer`` writes them.
+    """
+    envelope = msgspec.json.decode(stored, type=_Envelope)
+    return msgspec.json.decode(envelope.body, type=_ANSWERS[envelope.answer])
+
+
+class _Envelope(msgspec.Struct):
+    answer: Literal["allow", "deny", "reply"]
+    body: msgspec.Raw
+
+
+def words(answer: Answer, decision: DecisionAsked) -> str:
+    """The answer for a person: ``allowed once``, ``denied: …``, ``Red; S, M (note: …)``."""
+    match answer:
+        case Allow():
+            return _allowed(answer, decision)
+        case Deny():
+            if decision.kind is DecisionKind.PLAN:
+                said = "sent back" if answer.message else "not approved"
+            else:
+                said = "denied"
+            said = f"{said}: {answer.message}" if answer.message else said
+            return f"{said} (and interrupted)" if answer.interrupt else said
+        case QuestionReply():
+            asked = [question.text for question in decision.questions] or list(answer.answers)
+            chosen = "; ".join(", ".join(answer.answers.get(text, ())) or UNANSWERED for text in asked)
+            return f"{chosen} (note: {answer.note})" if answer.note else chosen
+
+
+def _allowed(answer: Allow, decision: DecisionAsked) -> str:
+    if decision.kind is DecisionKind.PLAN:
+        said = "approved"
+    elif answer.for_run:
+        said = f"allowed for this run: {decision.rule}" if decision.rule else "allowed for this run"
+    else:
+        said = "allowed once"
+    return f"{said}, as edited" if answer.edited_input is not None else said
+
+
+def recommended(decision: DecisionAsked) -> QuestionReply | None:
+    """*Take the recommendation*, as the explicit choice that is stored and sent; None where the agent made none."""
+    recommendation = decision.input.get(RECOMMENDATION)
+    if decision.kind is not DecisionKind.PARK or not recommendation or not decision.questions:
+        return None
+    return QuestionReply(answers={decision.questions[0].text: (str(recommendation),)})
+
+
+def check_answer(answer: Answer, decision: DecisionAsked) -> Refusal | None:
+    """Whether this answer fits this decision at all; whether the decision still waits is the store's to say."""
+    if isinstance(answer, QuestionReply) is not (decision.kind in _QUESTIONS):
+        return _not_an_option("kind", type(answer).__name__)
+    if isinstance(answer, Allow):
+        if answer.for_run and decision.rule is None:
+            return _not_an_option("for_run", "no rule was offered")
+        if answer.edited_input is not None and not decision.editable:
+            return _not_an_option("edited_input", "not editable")
+    if isinstance(answer, QuestionReply):
+        return _check_reply(answer, decision)
+    return None
+
+
+def _check_reply(reply: QuestionReply, decision: DecisionAsked) -> Refusal | None:
+    questions = {question.text: question for question in decision.questions}
+    for text, chosen in reply.answers.items():
+        question = questions.get(text)
+        if question is None:
+            return _not_an_option("question", text)
+        if len(chosen) > 1 and not question.multiple:
+            return _not_an_option("choices", ", ".join(chosen))
+    missing = [text for text in questions if not any(part.strip() for part in reply.answers.get(text, ()))]
+    if len(missing) == len(questions) and not reply.note.strip():
+        return Refusal(
+            RefusalReason.UNANSWERED_QUESTIONS, {"n": len(missing), "of": len(questions), "first": missing[0]}
+        )
+    return None
+
+
+def _not_an_option(field: str, given: str) -> Refusal:
+    return Refusal(RefusalReason.NOT_AN_OPTION, {"field": field, "is": given})

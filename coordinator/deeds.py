@@ -1,0 +1,160 @@
+"""Carries the machine's *act* effects out: turns and controls to the agent, the mailbox, the endings."""
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from coordinator import githelper, launch, machine, parking, recording, writing
+from coordinator.drivers.base import ControlWrite
+from coordinator.recording import NewTurn
+from coordinator.rows import read_rows
+from store import attention, custody, stops
+from store.db import Tx
+from store.refusal import Refusal
+from store.turns import Turn
+from store.vocab import AttentionKind, CustodyState, EndReason, RefusalReason, TurnSource
+
+if TYPE_CHECKING:
+    from coordinator.session import HeldSession
+
+
+async def carry_out(session: "HeldSession", act: machine.Act) -> None:
+    match act:
+        case machine.SendBrief():
+            await launch.send_brief(session)
+        case machine.ReadMailbox():
+            await parking.read(session)
+        case machine.SendRepair():
+            await parking.repair(session, act.problems)
+        case machine.ParkAsText():
+            await parking.ask_raw(session)
+        case machine.SendParkAnswers():
+            await parking.send_answers(session)
+        case machine.SendQueued():
+            await send_queued(session)
+        case machine.SendInterrupt():
+            await interrupt(session, background_too=act.background_too)
+        case machine.SendReply():
+            await writing.write_control(session, act.id, act.data, "reply")
+        case machine.Conclude():
+            await conclude(session, act.reason)
+        case machine.Fence():
+            await fence(session, act.reason)
+        case machine.Settled():
+            session.set_deadline("interrupt", None)
+            session.spawn(look_at_changes(session), "changes")
+
+
+async def send_turn(session: "HeldSession", turn: NewTurn) -> Turn | Refusal:
+    """Record a turn and let its bytes go."""
+    house = session.house
+
+    def record(tx: Tx) -> Turn | Refusal:
+        return recording.record_turn(tx, session.run_id, turn, digest_key=house.digest_key)
+
+    recorded: Turn | Refusal = await session.write(record)
+    if isinstance(recorded, Refusal):
+        return recorded
+    await session.refresh()
+    await session.decide(machine.TurnRecorded(id=turn.id, source=turn.source))
+    session.spawn(writing.write_turn(session, turn.id, turn.sent), "turn")
+    return recorded
+
+
+def new_turn(
+    session: "HeldSession",
+    source: TurnSource,
+    text: str,
+    *,
+    operator: str,
+    queued: int | None = None,
+    decisions: tuple[int, ...] = (),
+) -> NewTurn:
+    turn = session.house.ids.turn()
+    return NewTurn(
+        id=turn,
+        source=source,
+        text=session.house.redactor.text(text),
+        preamble="",
+        sent=session.driver.turn(turn, text),
+        operator=operator,
+        generation=session.generation,
+        queued=queued,
+        decisions=decisions,
+    )
+
+
+async def send_queued(session: "HeldSession") -> None:
+    """The oldest of the line goes; what cannot go now stays in it, and the line is held."""
+    if not session.rows.queued:
+        return
+    first = session.rows.queued[0]
+    turn = new_turn(session, TurnSource.OPERATOR, first.text, operator=first.operator, queued=first.id)
+    sent = await send_turn(session, turn)
+    if isinstance(sent, Refusal):
+        if sent.reason in (RefusalReason.BUDGET_EXHAUSTED, RefusalReason.TURN_CAP):
+            await session.write(
+                lambda tx: attention.raise_(
+                    tx, run=session.run_id, kind=AttentionKind.BUDGET, key="budget", text="holds at its budget"
+                )
+            )
+        return
+    await session.decide(machine.QueueChanged(waiting=len(session.rows.queued)))
+
+
+async def interrupt(session: "HeldSession", *, background_too: bool) -> None:
+    timing = session.house.settings.timing
+    session.set_deadline("interrupt", timing.interrupt)
+    await _control(session, session.driver.interrupt(), "interrupt")
+    if background_too:
+        for write in session.driver.stop_background():
+            await _control(session, write, "stop background")
+
+
+async def _control(session: "HeldSession", write: ControlWrite, what: str) -> None:
+    await writing.write_control(session, write.id, write.data, what)
+
+
+async def conclude(session: "HeldSession", reason: EndReason) -> None:
+    """The agent's own end, by the same ladder and with the same receipt as any other."""
+    session.concluding = reason
+    await session.write(
+        lambda tx: custody.move(
+            tx,
+            id=session.custody_id,
+            expect=[CustodyState.OPEN],
+            to=CustodyState.CONCLUDING,
+        )
+    )
+    await session.refresh()
+    supervisor = session.supervisor
+    if supervisor is not None:
+        with contextlib.suppress(ConnectionError, OSError):
+            await supervisor.fence(reason)
+
+
+async def fence(session: "HeldSession", reason: str) -> None:
+    """The supervisor was told first; now the books."""
+    if session.stop_reason is None:
+        session.order_end(reason)
+
+    def book(tx: Tx) -> None:
+        custody.fence(tx, id=session.custody_id, reason=reason)
+        if stops.open_of(tx, session.run_id) is None:
+            stops.ask(tx, run=session.run_id, reason=reason, operator=session.stopped_by)
+        stops.order(tx, run=session.run_id)
+
+    await session.write(book)
+    await session.refresh()
+
+
+async def look_at_changes(session: "HeldSession") -> None:
+    """Which files the run changed so far, for the right panel. A failure here is no failure of the run."""
+    found = await githelper.changed_files(session.tree, session.head)
+    if not isinstance(found, Refusal):
+        session.live.changed = tuple(found)
+        session.house.changed()
+
+
+async def reread(session: "HeldSession") -> None:
+    session.rows = await session.house.ledger.read(lambda tx: read_rows(tx, session.run_id))
+    session.house.changed()

@@ -1,0 +1,211 @@
+"""A short-lived program of ours, held: bounded in time and output, and nothing of it is left when it has ended.
+
+Git runs what a repository's configuration names, and an agent can write that configuration; so even our own helpers
+are treated like agents: a session of their own, a nonce in the environment, a parent-death signal, and an end that
+takes the group, the descendants and whatever carries the nonce. Which program, and with which safe settings, is
+``githelper``'s.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+NONCE: Final = "FOOTPLATE_CUSTODY"
+TIMEOUT: Final = "timeout"
+TOO_MUCH: Final = "too much output"
+_ERR_KEPT: Final = 16 * 1024
+_PIECE: Final = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    code: int
+    """Exit code; negative: the signal that ended it."""
+    out: bytes
+    err: bytes
+    """The first part of it."""
+    cut: str = ""
+    """Why we ended it: ``timeout``, ``too much output``, ``not started``; '' where it ended by itself."""
+
+
+async def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    environment: Mapping[str, str],
+    timeout: float,
+    limit: int,
+    input: bytes = b"",
+) -> Ended:
+    """Run it to its end, or to ours. ``environment`` is whole; the nonce is added."""
+    nonce = f"helper-{secrets.token_hex(12)}"
+    try:
+        process = _start(argv, cwd, {**environment, NONCE: nonce}, bool(input))
+    except OSError as problem:
+        return Ended(code=127, out=b"", err=str(problem).encode(), cut="not started")
+    held = _Held(process, nonce, limit, input)
+    try:
+        return await held.watch(timeout)
+    finally:
+        held.end()
+
+
+def _start(argv: Sequence[str], cwd: Path, environment: Mapping[str, str], fed: bool) -> subprocess.Popen[bytes]:
+    """From the loop's own thread: the parent-death signal follows the thread that forked, and a pool's thread ends."""
+    return subprocess.Popen(
+        [*_death_signal(), *argv],
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.PIPE if fed else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        bufsize=0,
+    )
+
+
+class _Held:
+    """One helper between its start and the proof that it is gone."""
+
+    def __init__(self, process: subprocess.Popen[bytes], nonce: str, limit: int, input: bytes) -> None:
+        self._process, self._nonce, self._limit, self._input = process, nonce, limit, memoryview(input)
+        self._out, self._err = bytearray(), bytearray()
+        self._cut = ""
+        self._loop = asyncio.get_running_loop()
+        self._done = asyncio.Event()
+        # A pidfd and not Process.wait: an orphan that keeps the pipe would hold that for as long as it lives.
+        self._pidfd = os.pidfd_open(process.pid)
+        self._readers: set[int] = set()
+        self._code: int | None = None
+
+    async def watch(self, timeout: float) -> Ended:
+        for pipe in (self._process.stdout, self._process.stderr):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
+            self._readers.add(pipe.fileno())
+            self._loop.add_reader(pipe.fileno(), self._read, pipe.fileno(), pipe is self._process.stdout)
+        if self._process.stdin is not None:
+            os.set_blocking(self._process.stdin.fileno(), False)
+            self._loop.add_writer(self._process.stdin.fileno(), self._write)
+        self._loop.add_reader(self._pidfd, self._exited)
+        try:
+            await asyncio.wait_for(self._done.wait(), timeout)
+        except TimeoutError:
+            self._cut = TIMEOUT
+        self.end()
+        return Ended(code=self._code or 0, out=bytes(self._out), err=bytes(self._err), cut=self._cut)
+
+    def _read(self, fd: int, is_out: bool) -> None:
+        with contextlib.suppress(BlockingIOError):
+            piece = os.read(fd, _PIECE)
+            if not piece:
+                self._loop.remove_reader(fd)
+                self._readers.discard(fd)
+            elif not is_out:
+                self._err += piece[: max(0, _ERR_KEPT - len(self._err))]
+            elif len(self._out) + len(piece) > self._limit:
+                self._out += piece[: self._limit - len(self._out)]
+                self._cut = TOO_MUCH
+                self._done.set()
+            else:
+                self._out += piece
+
+    def _write(self) -> None:
+        pipe = self._process.stdin
+        assert pipe is not None
+        try:
+            self._input = self._input[os.write(pipe.fileno(), self._input[:65536]) :]
+        except BlockingIOError:
+            return
+        except OSError:  # it does not want to read all of it: its own matter, seen in its exit code
+            self._input = self._input[len(self._input) :]
+        if not self._input:
+            self._loop.remove_writer(pipe.fileno())
+            pipe.close()
+
+    def _exited(self) -> None:
+        self._loop.remove_reader(self._pidfd)
+        # What it wrote before its end is in the pipes already; who still holds them is no part of the answer.
+        for fd in tuple(self._readers):
+            while fd in self._readers and not self._cut:
+                before = len(self._out) + len(self._err)
+                self._read(fd, self._process.stdout is not None and fd == self._process.stdout.fileno())
+                if len(self._out) + len(self._err) == before:
+                    break
+        self._done.set()
+
+    def end(self) -> None:
+        """Idempotent. The group is signalled before its leader is reaped: until then its number is nobody else's."""
+        if self._code is not None:
+            return
+        family = _descendants(self._process.pid)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._code = self._process.wait()
+        if family or self._cut:
+            _end_carriers(self._nonce)
+        self._loop.remove_reader(self._pidfd)
+        os.close(self._pidfd)
+        for pipe in (self._process.stdout, self._process.stderr, self._process.stdin):
+            if pipe is not None and not pipe.closed:
+                self._loop.remove_reader(pipe.fileno())
+                self._loop.remove_writer(pipe.fileno())
+                pipe.close()
+
+
+def _descendants(pid: int) -> list[int]:
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        parent = waiting.pop()
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{parent}/task"):  # noqa: PTH208 - /proc, many times
+                with open(f"/proc/{parent}/task/{task}/children") as file:  # noqa: PTH123 - as above
+                    children = [int(child) for child in file.read().split()]
+                found += children
+                waiting += children
+    return found
+
+
+def _end_carriers(nonce: str) -> None:
+    """End whatever left the group but carries the nonce; looked for again until nothing is found."""
+    wanted = f"{NONCE}={nonce}".encode()
+    for _ in range(20):
+        seen = False
+        for name in os.listdir("/proc"):  # noqa: PTH208 - /proc, many times
+            if name.isdigit() and int(name) != os.getpid():
+                seen = _end_if_carrier(int(name), wanted) or seen
+        if not seen:
+            return
+
+
+def _end_if_carrier(pid: int, wanted: bytes) -> bool:
+    try:
+        handle = os.pidfd_open(pid)  # first the handle, then the look: what is signalled is what was looked at
+    except OSError:
+        return False
+    try:
+        if wanted not in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            return False
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+
+
+@cache
+def _death_signal() -> tuple[str, ...]:
+    """util-linux sets the parent-death signal: no Python between fork and exec in a process with threads."""
+    found = shutil.which("setpriv", path="/usr/bin:/bin")
+    return (found, "--pdeathsig", "KILL", "--") if found else ()

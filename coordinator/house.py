@@ -1,0 +1,56 @@
+"""What every held session of one console shares: the ledger, clocks, ids, settings. Built once, by ``coordinator.py``."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from coordinator.clock import Clock
+from coordinator.constants import Timing
+from coordinator.feed import Feed
+from coordinator.ids import Ids
+from coordinator.profiles import AgentProfile
+from coordinator.redaction import Redactor
+from store.db import Ledger
+from store.vocab import IncarnationId, MicroUsd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HouseSettings:
+    """What the configuration decides."""
+
+    operator: str
+    machine: str
+    uid: int
+    spool: Path
+    worktrees: Path
+    runtime: Path
+    environment: Mapping[str, str]
+    """As the console was started with, before any library changed it."""
+    timing: Timing = Timing()
+    max_held_sessions: int = 8
+    day_budget: MicroUsd | None = None
+    preset: str = "normal"
+    default_agent: str | None = None
+    practice_script: str = ""
+    version_cache: Path | None = None
+    """Where the versions of agents' programs are remembered."""
+
+
+@dataclass(slots=True, kw_only=True)
+class House:
+    settings: HouseSettings
+    ledger: Ledger
+    clock: Clock
+    ids: Ids
+    feed: Feed
+    incarnation: IncarnationId
+    digest_key: str
+    redactor: Redactor
+    profiles: tuple[AgentProfile, ...]
+    changed: Callable[[], None]
+    """Say that a new snapshot is due."""
+    trouble: str = ""
+    """In words, while the ledger cannot be written."""
+    shutting: bool = False
+    notes: list[str] = field(default_factory=list)
+    """What a person must be told after the screen is gone (unsettled holds)."""

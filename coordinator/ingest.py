@@ -1,0 +1,157 @@
+"""From spool records to events in the ledger: every byte once, in order, the offset committed with what came of it.
+
+``take`` turns a batch of records into rows, book effects and act effects without touching anything; ``commit`` writes them in
+one transaction. Between the two nothing is lost: the state moves on only after the commit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from coordinator import eventcodec, machine
+from coordinator.api import FeedEvent
+from coordinator.books import Books
+from coordinator.custody.types import RecordKind, SpoolRecord
+from coordinator.drivers import base
+from coordinator.ids import Ids
+from coordinator.machine import Act, Book, SessionState
+from coordinator.redaction import Redactor
+from store import control_writes, custody, events, turns
+from store.db import Tx
+from store.events import NewEvent
+from store.vocab import CustodyId, Millis, RunId, TurnId, TurnState
+
+
+@dataclass(slots=True, kw_only=True)
+class Batch:
+    """What a batch of records comes to."""
+
+    state: SessionState
+    rows: list[NewEvent] = field(default_factory=list)
+    books: list[Book] = field(default_factory=list)
+    acts: list[Act] = field(default_factory=list)
+    feed: list[FeedEvent] = field(default_factory=list)
+    writes: list[tuple[str, RecordKind]] = field(default_factory=list)
+    offset: int = 0
+    snapshot: bytes | None = None
+    snapshot_offset: int = 0
+
+
+class Ingest:
+    def __init__(
+        self,
+        *,
+        run: RunId,
+        custody: CustodyId,
+        driver: base.Driver,
+        redactor: Redactor,
+        ids: Ids,
+    ) -> None:
+        self._run = run
+        self._custody = custody
+        self._driver = driver
+        self._redactor = redactor
+        self._ids = ids
+        self._books = Books(run=run, custody=custody, redactor=redactor)
+        self._last_turn: TurnId | None = None
+
+    def replace_driver(self, driver: base.Driver) -> None:
+        """A new generation of the agent is followed by a new instance."""
+        self._driver = driver
+
+    def take(self, state: SessionState, records: Sequence[SpoolRecord]) -> Batch:
+        batch = Batch(state=state)
+        for record in records:
+            batch.offset = record.next_offset
+            at = Millis(record.at_ms)
+            match record.kind:
+                case RecordKind.STDOUT:
+                    self._events(batch, record, at, self._driver.feed(record.data))
+                case RecordKind.STDERR:
+                    text = record.data.decode("utf-8", "replace")
+                    self._events(batch, record, at, [base.Stderr(text=text)])
+                case RecordKind.WRITING | RecordKind.WROTE | RecordKind.CANCELLED | RecordKind.WRITE_FAILED:
+                    batch.writes.append((str(record.facts.get("id", "")), record.kind))
+                case RecordKind.EXIT:
+                    self._events(batch, record, at, self._driver.feed_end())
+                    how = str(record.facts.get("how", record.facts.get("code", "")))
+                    self._step(batch, machine.AgentExited(how=how))
+                case _:
+                    pass
+            if any(isinstance(act, machine.Settled) for act in batch.acts) and batch.snapshot is None:
+                batch.snapshot, batch.snapshot_offset = self._driver.snapshot(), record.next_offset
+        return batch
+
+    def decide(self, state: SessionState, given: machine.Input) -> Batch:
+        """An input that comes from nobody's output: a command, a timer."""
+        batch = Batch(state=state)
+        self._step(batch, given)
+        return batch
+
+    def _events(self, batch: Batch, record: SpoolRecord, at: Millis, found: Sequence[base.AgentEvent]) -> None:
+        for n, event in enumerate(found):
+            turn = self._turn_now(batch.state)
+            fresh = (
+                self._ids.turn()
+                if isinstance(event, base.TurnBegunByAgent | base.TurnResult)
+                else TurnId("")
+            )
+            self._step(batch, machine.AgentSaid(event=event, new_turn=fresh))
+            if turn is None or isinstance(event, base.TurnBegunByAgent):
+                turn = self._turn_now(batch.state) or turn
+                if turn is None and isinstance(event, base.TurnResult):
+                    turn = next((b.turn for b in batch.books if isinstance(b, machine.BookAgentTurn)), None)
+            key: tuple[int, int] | None = None
+            if not isinstance(event, base.TRANSIENT):
+                key = (record.offset, n)
+                kind, body = eventcodec.encode(event, self._redactor.text)
+                batch.rows.append(
+                    NewEvent(offset=record.offset, n=n, turn=turn, at=at, kind=kind, body=body)
+                )
+            batch.feed.append(FeedEvent(run=self._run, turn=turn, at=at, event=event, key=key))
+
+    def _turn_now(self, state: SessionState) -> TurnId | None:
+        return state.turns[0].id if state.turns else None
+
+    def _step(self, batch: Batch, given: machine.Input) -> None:
+        batch.state, effects = machine.step(batch.state, given)
+        for effect in effects:
+            if isinstance(effect, machine.BOOKS):
+                batch.books.append(effect)  # type: ignore[arg-type]  # BOOKS are the members of Book
+            else:
+                batch.acts.append(effect)  # type: ignore[arg-type]
+
+    def commit(self, tx: Tx, batch: Batch, *, generation: int) -> None:
+        """The whole batch in the caller's transaction, the offset with it."""
+        # A turn of the agent's own comes before the events that name it.
+        for book in batch.books:
+            if isinstance(book, machine.BookAgentTurn):
+                self._books.enter(tx, book, generation=generation)
+        if batch.rows:
+            events.append(tx, run=self._run, rows=batch.rows)
+        for write, kind in batch.writes:
+            self._wrote(tx, write, kind)
+        for book in batch.books:
+            if not isinstance(book, machine.BookAgentTurn):
+                self._books.enter(tx, book, generation=generation)
+        if batch.offset:
+            custody.ingested(
+                tx,
+                id=self._custody,
+                offset=batch.offset,
+                driver_state=batch.snapshot,
+                driver_offset=batch.snapshot_offset if batch.snapshot is not None else None,
+            )
+
+    def _wrote(self, tx: Tx, write: str, kind: RecordKind) -> None:
+        turn = turns.get(tx, TurnId(write))
+        if turn is not None:
+            if kind is RecordKind.WROTE and turn.state is TurnState.RECORDED:
+                turns.written(tx, id=turn.id)
+            return
+        states = {
+            RecordKind.WRITING: "writing",
+            RecordKind.WROTE: "wrote",
+            RecordKind.CANCELLED: "cancelled",
+            RecordKind.WRITE_FAILED: "failed",
+        }
+        control_writes.set_state(tx, run=self._run, id=write, state=states[kind])

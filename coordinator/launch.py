@@ -1,0 +1,255 @@
+"""From an admitted run to the agent's first turn, in the design's order: tree, proof, supervisor, agent, stamps, first byte.
+
+Each step looks again for a stop. What was refused before a process existed starts nothing; what fails afterwards is ended by
+the same ladder as any other hold, and its books say so.
+"""
+
+import asyncio
+import contextlib
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from coordinator import closing, githelper, mailbox, preamble, profiles, recording, worktree, writing
+from coordinator.api import Started
+from coordinator.custody.client import Supervisor
+from coordinator.custody.types import AgentSpec, HoldSpec, SpawnFailure
+from coordinator.drivers.base import Start
+from coordinator.environment import agent_environment
+from coordinator.machine import TurnRecorded
+from coordinator.recording import NewTurn, Proof
+from coordinator.rows import read_rows
+from coordinator.terms import Terms
+from store import control_writes, custody, runs
+from store.db import Tx
+from store.refusal import Refusal
+from store.vocab import (
+    CustodyState,
+    EndReason,
+    MicroUsd,
+    RefusalReason,
+    TurnId,
+    TurnSource,
+)
+
+if TYPE_CHECKING:
+    from coordinator.session import HeldSession
+
+log = logging.getLogger(__name__)
+
+
+async def launch(session: "HeldSession") -> Refusal | None:
+    """Start the hold. A refusal means that the run's books are settled already."""
+    prepared = await _prepare_tree(session)
+    if isinstance(prepared, Refusal):
+        return await closing.refuse(session, prepared)
+    brief = _brief(session)
+    proved = await _prove(session, prepared, brief)
+    if isinstance(proved, Refusal):
+        return await closing.refuse(session, proved)
+    await session.decide(TurnRecorded(id=brief.id, source=TurnSource.BRIEF))
+    await session.refresh()
+    failure = await _spawn(session)
+    if failure is not None:
+        return await closing.spawn_failed(session, failure)
+    return None
+
+
+async def _prepare_tree(session: "HeldSession") -> Terms | Refusal:
+    """Prepare the working tree and say what would be signed now, from what is found now."""
+    if session.stop_reason is not None:
+        return Refusal(RefusalReason.STOPPED)
+    terms, house = session.terms, session.house
+    facts = await githelper.look_at_repository(session.tree)
+    if isinstance(facts, Refusal):
+        return facts
+    if mailbox.present(session.tree, session.run_id):
+        return Refusal(RefusalReason.MAILBOX_PRESENT, {"run": session.run_id})
+    tree = await worktree.prepare(
+        facts, kind=terms.tree_kind, run=session.run_id, folder=house.settings.worktrees, head=facts.head
+    )
+    if isinstance(tree, Refusal):
+        return tree
+    session.tree, session.head, session.branch = tree.tree, tree.head, tree.branch
+    await session.write(
+        lambda tx: runs.set_step(
+            tx, id=session.run_id, step="prepared", tree=str(tree.tree), head=tree.head, branch=tree.branch
+        )
+    )
+    found = await asyncio.to_thread(
+        profiles.look, session.profile, house.settings.environment.get("PATH", ""), cache=house.settings.version_cache
+    )
+    if found.problem is not None:
+        return found.problem
+    return replace(
+        terms,
+        repository=str(facts.top),
+        head=facts.head,
+        branch=facts.branch,
+        driver=session.profile.driver,
+        program=found.program or session.profile.program,
+        agent_version=found.version or "",
+        machine=house.settings.machine,
+        uid=house.settings.uid,
+    )
+
+
+def _brief(session: "HeldSession") -> NewTurn:
+    terms, house = session.terms, session.house
+    added = preamble.text(session.run_id) if terms.preamble else ""
+    turn = house.ids.turn()
+    sent = terms.instruction if not added else f"{terms.instruction}\n\n{added}"
+    return NewTurn(
+        id=turn,
+        source=TurnSource.BRIEF,
+        text=house.redactor.text(terms.instruction),
+        preamble=added,
+        sent=session.driver.turn(turn, sent),
+        operator=session.operator,
+    )
+
+
+async def _prove(session: "HeldSession", actual: Terms, brief: NewTurn) -> custody.Custody | Refusal:
+    house = session.house
+    session.first_turn = brief
+    proof = Proof(
+        run=session.run_id,
+        custody=session.custody_id,
+        incarnation=house.incarnation,
+        actual=actual,
+        tree=str(session.tree),
+        nonce=session.nonce,
+        native_id=session.native_id,
+        socket_fits=True,  # the supervisor binds through a folder handle, so that no path is too long
+        max_held_sessions=house.settings.max_held_sessions,
+        brief=brief,
+    )
+    result: custody.Custody | Refusal = await session.write(
+        lambda tx: recording.prove(tx, proof, digest_key=house.digest_key)
+    )
+    return result
+
+
+async def _spawn(session: "HeldSession") -> SpawnFailure | None:
+    """Supervisor, stamp, agent, stamp, handshake. The brief goes when the agent says that it is ready."""
+    house, timing = session.house, session.house.settings.timing
+    session.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+    spec = HoldSpec(
+        custody=session.custody_id,
+        run=session.run_id,
+        authorization=session.rows.run.authorization_id if session.rows.run else "",
+        folder=session.folder,
+        cookie=session.cookie,
+        nonce=session.nonce,
+        hold_seconds=timing.hold_seconds,
+        expires_at_ms=session.limits.expires_at,
+        ladder=timing.ladder,
+        spared=session.profile.spared,
+        write_timeout=timing.write,
+    )
+    born = await Supervisor.launch(spec, timeout=timing.spawn)
+    if isinstance(born, SpawnFailure):
+        return born
+    session.supervisor = born
+    session.spawn(session.pump(born), "pump")
+    identity, keeper = born.identity, born.keeper_identity
+
+    def stamp(tx: Tx) -> bool:
+        custody.stamp(
+            tx,
+            id=session.custody_id,
+            boot_id=identity.boot_id,
+            supervisor_pid=identity.pid,
+            supervisor_ticks=identity.start_ticks,
+            keeper_pid=keeper.pid,
+            keeper_ticks=keeper.start_ticks,
+        )
+        held = custody.get(tx, session.custody_id)
+        return held is not None and held.state is CustodyState.PROPOSED
+
+    if not await session.write(stamp) or session.stop_reason is not None:
+        await born.fence(session.stop_reason or EndReason.STOPPED)
+        return None
+    set_names, drop_names = session.driver.environment()
+    start = Start(
+        program=session.terms.program,
+        session=session.native_id or "",
+        model=session.terms.model,
+        mode=session.terms.mode,
+        cap=_cap(session),
+        extra_args=session.profile.args + (("--script", session.terms.script) if session.terms.script else ()),
+    )
+    agent = AgentSpec(
+        argv=tuple(session.driver.argv(start)),
+        cwd=session.tree,
+        environment=agent_environment(house.settings.environment, session.profile, set_names, drop_names),
+    )
+    started = await born.start(session.generation, agent, timeout=timing.spawn)
+    if isinstance(started, SpawnFailure):
+        return started
+
+    def stamp_agent(tx: Tx) -> bool:
+        stamped = custody.stamp_agent(
+            tx,
+            id=session.custody_id,
+            generation=session.generation,
+            agent_pid=started.pid,
+            agent_ticks=started.start_ticks,
+        )
+        if stamped is None:
+            return False
+        custody.move(tx, id=session.custody_id, expect=[CustodyState.PROPOSED], to=CustodyState.OPEN)
+        runs.set_step(tx, id=session.run_id, step="spawned")
+        for write in opening:
+            control_writes.asked(
+                tx,
+                run=session.run_id,
+                id=write.id,
+                generation=session.generation,
+                what="handshake",
+                length=len(write.data),
+                digest=recording.keyed_digest(house.digest_key, write.data),
+            )
+        return True
+
+    opening = list(session.driver.opening())
+    if not await session.write(stamp_agent) or session.stop_reason is not None:
+        await born.kill()
+        return None
+    session.set_deadline("renew", 0.0)
+    session.set_deadline("start", timing.start_timeout)
+    for write in opening:
+        session.spawn(_handshake(session, born, write.id, write.data), "handshake")
+    session.rows = await house.ledger.read(lambda tx: read_rows(tx, session.run_id))
+    house.changed()
+    return None
+
+
+async def _handshake(session: "HeldSession", supervisor: Supervisor, write: str, data: bytes) -> None:
+    with contextlib.suppress(ConnectionError, OSError):
+        await supervisor.write(write, data)
+
+
+def _cap(session: "HeldSession") -> MicroUsd | None:
+    """The agent's own cap: the least remainder when it is started."""
+    budget = session.limits.budget
+    if budget is None or not session.driver.capabilities.reports_cost:
+        return None
+    return MicroUsd(max(10_000, budget - session.state.spent))
+
+
+async def send_brief(session: "HeldSession") -> None:
+    """Write turn 1, and answer whoever waits for the launch."""
+    session.set_deadline("start", None)
+    brief, supervisor = session.first_turn, session.supervisor
+    if brief is None or supervisor is None or await session.stamp_refused():
+        return
+
+    async def write() -> None:
+        await writing.write_turn(session, TurnId(brief.id), brief.sent)
+        if not session.started.done():
+            session.started.set_result(Started(run=session.run_id))
+        await session.write(lambda tx: runs.set_step(tx, id=session.run_id, step="live"))
+
+    session.spawn(write(), "brief")
+

@@ -1,0 +1,267 @@
+"""What the operator orders of one session, carried out by its actor: each a short piece that ends in a reply."""
+
+import contextlib
+from typing import TYPE_CHECKING, assert_never
+
+from coordinator import decisioncodec, deeds, machine, writing
+from coordinator.api import (
+    AnswerDecision,
+    DismissDecision,
+    Done,
+    EditQueued,
+    Finish,
+    Interrupt,
+    LookAtProcesses,
+    ProcessView,
+    ReleaseQueue,
+    Reply,
+    Said,
+    Say,
+    SetMode,
+    SetModel,
+)
+from coordinator.constants import TURN_BYTES
+from coordinator.drivers.base import Allow, Answer, Deny, QuestionReply
+from coordinator.recording import keyed_digest
+from store import attention, control_writes, decisions, queued
+from store.db import Tx
+from store.refusal import Refusal
+from store.vocab import AttentionKind, DecisionId, DecisionKind, DecisionState, RefusalReason, TurnSource
+
+if TYPE_CHECKING:
+    from coordinator.session import HeldSession, Order
+
+SessionCommand = (
+    Say
+    | EditQueued
+    | ReleaseQueue
+    | AnswerDecision
+    | DismissDecision
+    | Interrupt
+    | Finish
+    | SetMode
+    | SetModel
+    | LookAtProcesses
+)
+
+
+async def obey(session: "HeldSession", order: "Order") -> None:
+    command = order.command
+    if not isinstance(command, SessionCommand):
+        raise TypeError(f"not for a session: {command!r}")
+    order.reply(await _obey(session, command, order.operator))
+    session.house.changed()
+
+
+async def _obey(session: "HeldSession", command: SessionCommand, operator: str) -> Reply:
+    match command:
+        case Say():
+            return await _say(session, command, operator)
+        case EditQueued():
+            return await _edit_queued(session, command)
+        case ReleaseQueue():
+            await session.decide(machine.QueueChanged(waiting=len(session.rows.queued), released=True))
+            return Done()
+        case AnswerDecision():
+            return await _answer(session, command, operator)
+        case DismissDecision():
+            return await _dismiss(session, command.decision, operator)
+        case Interrupt():
+            return await _interrupt(session, command)
+        case Finish():
+            return await _finish(session)
+        case SetMode():
+            return await _set_mode(session, command.mode)
+        case SetModel():
+            return await _set_model(session, command.model)
+        case LookAtProcesses():
+            return await _look_at_processes(session)
+        case _:
+            assert_never(command)
+
+
+async def _say(session: "HeldSession", command: Say, operator: str) -> Reply:
+    text = command.text
+    if not text.strip():
+        return Refusal(RefusalReason.EMPTY_TURN)
+    if len(text.encode()) > TURN_BYTES:
+        return Refusal(RefusalReason.TURN_TOO_LARGE, {"bytes": len(text.encode()), "limit": TURN_BYTES})
+    if not session.state.live:
+        return Refusal(RefusalReason.FENCING)
+    busy = not session.state.at_rest or not session.state.ready or session.rows.queued or session.state.parked
+    if not busy:
+        turn = deeds.new_turn(session, TurnSource.OPERATOR, text, operator=operator)
+        sent = await deeds.send_turn(session, turn)
+        return sent if isinstance(sent, Refusal) else Said(turn=sent.id)
+    redacted = session.house.redactor.text(text)
+    added: queued.QueuedTurn = await session.write(
+        lambda tx: queued.add(tx, run=session.run_id, text=redacted, operator=operator)
+    )
+    await session.refresh()
+    await session.decide(machine.QueueChanged(waiting=len(session.rows.queued)))
+    return Said(queued=added.id)
+
+
+async def _edit_queued(session: "HeldSession", command: EditQueued) -> Reply:
+    redacted = session.house.redactor.text(command.text)
+
+    def edit(tx: Tx) -> queued.QueuedTurn | None:
+        if command.text.strip():
+            return queued.edit(tx, id=command.queued, text=redacted)
+        return queued.withdraw(tx, id=command.queued)
+
+    changed = await session.write(edit)
+    await session.refresh()
+    await session.decide(machine.QueueChanged(waiting=len(session.rows.queued)))
+    return Done() if changed is not None else Refusal(RefusalReason.STALE, {"what": "queued turn"})
+
+
+def _bad_answer(decision: decisions.Decision, answer: Answer) -> Refusal | None:
+    """Whether this kind of answer fits this kind of decision."""
+    asked = decisioncodec.view_parts(decision.payload)
+    match answer:
+        case Allow():
+            if answer.for_run and asked.rule is None:
+                return Refusal(RefusalReason.NOT_AN_OPTION, {"option": "allow for this run"})
+            if answer.edited_input is not None and not asked.editable:
+                return Refusal(RefusalReason.NOT_AN_OPTION, {"option": "edit"})
+            if decision.kind in (DecisionKind.QUESTION, DecisionKind.PARK):
+                return Refusal(RefusalReason.NOT_AN_OPTION, {"option": "allow"})
+        case QuestionReply():
+            if decision.kind not in (DecisionKind.QUESTION, DecisionKind.PARK):
+                return Refusal(RefusalReason.NOT_AN_OPTION, {"option": "answer"})
+            known = {question.text for question in asked.questions}
+            strange = next((text for text in answer.answers if text not in known), None)
+            if strange is not None:
+                return Refusal(RefusalReason.NOT_AN_OPTION, {"option": strange})
+        case Deny():
+            if decision.kind is DecisionKind.PARK:
+                return Refusal(RefusalReason.NOT_AN_OPTION, {"option": "deny"})
+    return None
+
+
+async def _answer(session: "HeldSession", command: AnswerDecision, operator: str) -> Reply:
+    decision = next((d for d in session.rows.decisions if d.id == command.decision), None)
+    if decision is None:
+        return Refusal(RefusalReason.NO_SUCH_DECISION, {"decision": command.decision})
+    bad = _bad_answer(decision, command.answer)
+    if bad is not None:
+        return bad
+    park = decision.kind is DecisionKind.PARK
+    data = b"" if park or decision.state is not DecisionState.OPEN else session.driver.answer(
+        decision.request, command.answer
+    )
+    write_id = f"answer-{decision.id}-{command.revision}"
+    stored = session.house.redactor.text(decisioncodec.encode_answer(command.answer))
+
+    def book(tx: Tx) -> decisions.Decision | Refusal:
+        answered = decisions.answer(
+            tx,
+            id=decision.id,
+            revision=command.revision,
+            payload_hash=command.payload_hash,
+            answer=stored,
+            operator=operator,
+        )
+        if isinstance(answered, Refusal):
+            return answered
+        attention.clear(tx, run=session.run_id, kind=AttentionKind.DECISION, key=str(decision.id), by=operator)
+        if not park:
+            control_writes.asked(
+                tx,
+                run=session.run_id,
+                id=write_id,
+                generation=session.generation,
+                what="answer",
+                length=len(data),
+                digest=keyed_digest(session.house.digest_key, data),
+            )
+            if decisions.deliver(tx, id=decision.id, write_id=write_id) is None:
+                return Refusal(RefusalReason.STALE)
+        return answered
+
+    result = await session.write(book)
+    await session.refresh()
+    if isinstance(result, Refusal):
+        return result
+    if park:
+        await session.decide(
+            machine.ParkAnswered(waiting=len(session.rows.park_answers), open=bool(session.rows.open_parks))
+        )
+    else:
+        session.spawn(writing.send(session, write_id, data), "answer")
+    return Done(note=decisioncodec.words(command.answer, decisioncodec.view_parts(decision.payload)))
+
+
+async def _dismiss(session: "HeldSession", decision: DecisionId, operator: str) -> Reply:
+    def book(tx: Tx) -> decisions.Decision | None:
+        attention.clear(tx, run=session.run_id, kind=AttentionKind.DECISION, key=str(decision), by=operator)
+        return decisions.dismiss(tx, id=decision, operator=operator)
+
+    found = next((d for d in session.rows.decisions if d.id == decision), None)
+    if found is None or found.kind is not DecisionKind.PARK:
+        return Refusal(RefusalReason.NOT_AN_OPTION, {"option": "dismiss"})
+    dismissed = await session.write(book)
+    await session.refresh()
+    if dismissed is None:
+        return Refusal(RefusalReason.STALE)
+    await session.decide(
+        machine.ParkAnswered(waiting=len(session.rows.park_answers), open=bool(session.rows.open_parks))
+    )
+    return Done()
+
+
+async def _interrupt(session: "HeldSession", command: Interrupt) -> Reply:
+    flying = [turn.id for turn in session.state.turns]
+    if not flying or (command.turn is not None and command.turn not in flying) or not session.state.live:
+        return Refusal(RefusalReason.NOTHING_TO_INTERRUPT)
+    if not session.driver.capabilities.interrupts:
+        return Refusal(RefusalReason.NOT_POSSIBLE_FOR_AGENT, {"what": "interrupt", "agent": session.terms.agent})
+    await session.decide(machine.InterruptAsked(turn=command.turn))
+    return Done()
+
+
+async def _finish(session: "HeldSession") -> Reply:
+    if not session.state.live:
+        return Refusal(RefusalReason.FENCING)
+    open_ = session.rows.open_decisions
+    if open_ and not session.state.finishing:
+        return Refusal(RefusalReason.DECISION_OPEN, {"decision": open_[0].id})
+    await session.decide(machine.FinishAsked())
+    return Done()
+
+
+async def _set_mode(session: "HeldSession", mode: str) -> Reply:
+    if mode not in session.driver.capabilities.modes:
+        return Refusal(RefusalReason.NOT_POSSIBLE_FOR_AGENT, {"what": f"mode {mode}", "agent": session.terms.agent})
+    write = session.driver.set_mode(mode)
+    await writing.write_control(session, write.id, write.data, "mode")
+    return Done()
+
+
+async def _set_model(session: "HeldSession", model: str) -> Reply:
+    if not session.driver.capabilities.sets_model:
+        return Refusal(RefusalReason.NOT_POSSIBLE_FOR_AGENT, {"what": "model", "agent": session.terms.agent})
+    write = session.driver.set_model(model)
+    await writing.write_control(session, write.id, write.data, "model")
+    return Done()
+
+
+async def _look_at_processes(session: "HeldSession") -> Reply:
+    supervisor = session.supervisor
+    if supervisor is None:
+        return Refusal(RefusalReason.NO_HELD_SESSION, {"run": session.run_id})
+    with contextlib.suppress(ConnectionError, OSError):
+        status = await supervisor.status()
+        listed = status.get("processes")
+        session.live.processes = tuple(
+            ProcessView(
+                pid=int(one["pid"]),
+                name=str(one["name"]),
+                age_s=float(one["age_s"]),
+                rss_kb=int(one["rss_kb"]),
+                own_session=bool(one["own_session"]),
+            )
+            for one in (listed if isinstance(listed, list) else [])
+        )
+    return Done()

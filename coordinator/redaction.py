@@ -1,0 +1,230 @@
+"""Secrets out of text, before the text is anything but a spool record.
+
+Two kinds are found: values that the hold knows (from its environment, in the spellings that tools print them in) and
+shapes that well-known tokens have. A secret that nobody knew and that has no such shape is not found; the README says
+so. A stream is redacted with carry-over: what may be the beginning of a secret is kept back until it is one or is
+not, so that no cut between two chunks lets a secret through. This file only maps text to text; who calls it, and for
+what, is not its matter.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+from urllib.parse import quote
+
+MARK: Final = "«redacted»"
+"""Guillemets, so that no secret begins or ends in it and a mark never completes one."""
+SHORTEST: Final = 8
+"""Values shorter than this are words; taking them out would make text unreadable and protect nothing."""
+CARRY: Final = 64 * 1024
+"""The most that a stream keeps back for a token that does not end."""
+
+_SECRET_NAME: Final = re.compile(
+    r"(?:^|_)(?:KEY|TOKENS?|SECRETS?|PASS|PASSWD|PASSPHRASE|CREDENTIALS?|AUTH|COOKIE|PAT|DSN|BEARER|SALT|PRIVATE)(?:_|$)"
+    r"|APIKEY|ACCESSKEY|PASSWORD|(?:TOKEN|SECRET|PWD)$"
+)
+_NOT_SECRET_NAMES: Final = frozenset({"PWD", "OLDPWD", "XAUTHORITY", "FOOTPLATE_CUSTODY"})
+_FILE_PATH: Final = re.compile(r"/(?:bin|dev|etc|home|mnt|nix|opt|private|proc|root|run|srv|tmp|usr|var|Users)(?:/|$)")
+_USER_INFO: Final = re.compile(r"://[^\s/:@]*+:([^\s/@]{3,}+)@")
+
+# Shapes, each with the literals of which it must contain one: looked for first, because that costs next to nothing.
+# Possessive repeats, so that no text makes a search go back over what it has read.
+_EDGE: Final = r"(?<![A-Za-z0-9])"
+_WORD: Final = "[A-Za-z0-9_.-]"
+_TOKENS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
+    (("sk-",), r"sk-(?=[A-Za-z0-9_-]{0,200}[0-9])[A-Za-z0-9_-]{20,}+"),
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{20,}+"),
+    (("github_pat_",), r"github_pat_[A-Za-z0-9_]{20,}+"),
+    (("glpat-",), r"glpat-[A-Za-z0-9_-]{16,}+"),
+    (("AKIA", "ASIA"), r"A(?:KIA|SIA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    (("xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-", "xapp-"), r"(?:xox[aberps]|xapp)-[A-Za-z0-9-]{10,}+"),
+    (("AIza",), r"AIza[A-Za-z0-9_-]{35}"),
+    (("npm_",), r"npm_[A-Za-z0-9]{30,}+"),
+    (("hf_",), r"hf_[A-Za-z0-9]{30,}+"),
+    (("pypi-",), r"pypi-[A-Za-z0-9_-]{40,}+"),
+    (("sk_live_", "sk_test_", "rk_live_", "rk_test_"), r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}+"),
+    (("eyJ",), r"eyJ[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8,}+"),
+)
+_GAP: Final = "[^A-Za-z0-9+/=-]{0,24}+"  # a line end, an escaped one, a quote, an indent
+_LINE: Final = (
+    _GAP + r"(?:[0-9]{1,6}+[^A-Za-z0-9+/=-]{1,4}+)?[A-Za-z0-9+/=]{16,}+"
+)  # maybe numbered, as tools print files
+_PEM_HEAD: Final = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_PEM_TAIL: Final = rf"(?:{_GAP}[A-Za-z0-9+/=]{{0,15}}+){{0,2}}-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----"
+_PEM: Final = rf"{_PEM_HEAD}(?:{_LINE})++(?:{_PEM_TAIL})?"
+_PEM_OPEN: Final = (
+    rf"-----BEGIN [A-Z0-9 ]{{0,60}}-{{0,5}}\Z|{_PEM_HEAD}(?:{_LINE})*+(?:{_GAP}[A-Za-z0-9+/=]{{0,15}}+){{0,3}}"
+    r"(?:-{1,5}(?:E|EN|END[A-Z0-9 ]{0,60}-{0,5})?)?\Z"
+)
+_SHAPES: Final[tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]] = (
+    *((literals, re.compile(_EDGE + shape)) for literals, shape in _TOKENS),
+    (("-----BEGIN ",), re.compile(_PEM)),
+    (("://",), re.compile(r"(?<=://)[^\s/:@]*+:[^\s/@]{3,}+(?=@)")),
+)
+
+
+def _beginnings() -> Iterator[str]:
+    literals = [literal for literals, _ in _TOKENS for literal in literals]
+    yield _EDGE + "(?:" + "|".join(re.escape(literal) for literal in literals) + f"){_WORD}*+\\Z"
+    parts = {literal[:n] for literal in literals for n in range(1, len(literal))}
+    yield _EDGE + "(?:" + "|".join(sorted(map(re.escape, parts), key=len, reverse=True)) + ")\\Z"
+    yield r"(?::|:/|://[^\s/@]*+)\Z"
+    yield _PEM_OPEN
+    yield "(?:" + "|".join(re.escape("-----BEGIN "[:n]) for n in range(10, 0, -1)) + ")\\Z"
+
+
+_OPEN: Final = re.compile("|".join(f"(?:{beginning})" for beginning in _beginnings()))
+_GOES_ON: Final = re.compile(r"[A-Za-z0-9_+/=.\s-]*+")
+
+
+def secrets_of(environment: Mapping[str, str]) -> frozenset[str]:
+    """Values of variables whose name says that they are secret, and passwords inside addresses."""
+    found: set[str] = set()
+    for name, value in environment.items():
+        found.update(_USER_INFO.findall(value))
+        upper = name.upper()
+        if upper in _NOT_SECRET_NAMES or not _SECRET_NAME.search(upper) or _FILE_PATH.match(value):
+            continue
+        found.update((value, value.strip()))
+    return frozenset(secret for secret in found if len(secret) >= SHORTEST)
+
+
+def _spellings(secret: str) -> Iterator[str]:
+    """As tools print it: plain, inside JSON, inside an address, in base64 behind whatever stands before it."""
+    yield secret
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield quote(secret, safe="", errors="surrogatepass")
+    lines = [line.strip() for line in secret.splitlines()]
+    if len(lines) > 1:  # shown indented, numbered or with other line ends, a key is still a key
+        yield from (line for line in lines if len(line) >= 16 and not line.startswith("-----"))
+    raw = secret.encode("utf-8", "surrogatepass")
+    for shift, spoiled in ((0, 0), (1, 2), (2, 3)):
+        whole = (shift + len(raw)) * 8 // 6
+        core = base64.b64encode(bytes(shift) + raw)[spoiled:whole].decode()
+        if len(core) >= 12:
+            yield core
+            yield core.translate(str.maketrans("+/", "-_"))
+
+
+class Redactor:
+    """Knows what to look for; holds no text. ``stream()`` makes one that carries over, for one block of text each."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        wanted = {spelling for secret in secrets if len(secret) >= SHORTEST for spelling in _spellings(secret)}
+        self._needles = sorted((n for n in wanted if len(n) >= SHORTEST and n not in MARK), key=len, reverse=True)
+        self._longest = len(self._needles[0]) if self._needles else 0
+        self._by_first: dict[str, list[str]] = {}
+        for needle in self._needles:
+            self._by_first.setdefault(needle[0], []).append(needle)
+        self._firsts = re.compile("[" + "".join(map(re.escape, self._by_first)) + "]") if self._needles else None
+        self._default = Stream(self)
+
+    def text(self, text: str) -> str:
+        """The text without its secrets; the very same object where there are none."""
+        if len(text) < SHORTEST:
+            return text
+        spans = self.spans(text)
+        return _cut_out(text, spans, 0, len(text)) if spans else text
+
+    def stream(self) -> "Stream":
+        return Stream(self)
+
+    def feed(self, text: str) -> str:
+        return self._default.feed(text)
+
+    def flush(self) -> str:
+        return self._default.flush()
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where secrets stand: in order, without overlap."""
+        found: list[tuple[int, int]] = []
+        for needle in self._needles:
+            at = text.find(needle)
+            while at >= 0:
+                found.append((at, at + len(needle)))
+                at = text.find(needle, at + 1)
+        for literals, shape in _SHAPES:
+            for literal in literals:
+                if literal in text:
+                    found.extend(match.span() for match in shape.finditer(text))
+                    break
+        return _merged(found) if found else found
+
+    def undecided(self, text: str) -> int:
+        """From where on the text may be the beginning of a secret whose rest has not come; its length: nowhere."""
+        opening = _OPEN.search(text)
+        start = opening.start() if opening else len(text)
+        if self._firsts is None:
+            return start
+        for candidate in self._firsts.finditer(text, max(0, len(text) - self._longest + 1)):
+            at = candidate.start()
+            if at >= start:
+                break
+            rest = text[at:]
+            if any(len(needle) > len(rest) and needle.startswith(rest) for needle in self._by_first[text[at]]):
+                return at
+        return start
+
+
+class Stream:
+    """One text that comes in pieces, cut anywhere. Joined, what it gives out is ``Redactor.text`` of the whole."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._held = ""
+        self._before = ""
+        """The last character given out: whether a token begins after it depends on it."""
+        self._swallowing = False
+
+    def feed(self, text: str) -> str:
+        if self._swallowing:
+            rest = _GOES_ON.match(text)
+            text = text[rest.end() :] if rest else text
+            self._swallowing = not text
+        whole = self._before + self._held + text
+        skip = len(self._before)
+        spans = [span for span in self._redactor.spans(whole) if span[0] >= skip]
+        upto = max(skip, self._redactor.undecided(whole))
+        for start, end in reversed(spans):
+            if start < upto < end:
+                upto = start
+        if len(whole) - upto > CARRY:
+            # No token is that long. It is given out redacted, and what goes on from a secret at the end is dropped.
+            self._swallowing = bool(spans) and spans[-1][1] == len(whole)
+            upto = len(whole)
+        out = _cut_out(whole, [span for span in spans if span[1] <= upto], skip, upto)
+        self._held = whole[upto:]
+        self._before = whole[max(0, upto - 1) : upto]
+        return out
+
+    def flush(self) -> str:
+        """No more comes: what was kept back."""
+        whole = self._before + self._held
+        skip = len(self._before)
+        spans = [span for span in self._redactor.spans(whole) if span[0] >= skip]
+        self._held, self._before, self._swallowing = "", "", False
+        return _cut_out(whole, spans, skip, len(whole))
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    spans.sort()
+    out = [spans[0]]
+    for start, end in spans[1:]:
+        if start < out[-1][1]:
+            out[-1] = (out[-1][0], max(end, out[-1][1]))
+        else:
+            out.append((start, end))
+    return out
+
+
+def _cut_out(text: str, spans: list[tuple[int, int]], start: int, end: int) -> str:
+    parts: list[str] = []
+    at = start
+    for first, last in spans:
+        parts += (text[at:first], MARK)
+        at = last
+    parts.append(text[at:end])
+    return "".join(parts)

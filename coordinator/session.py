@@ -1,0 +1,396 @@
+"""One held session: an actor. A single task takes its inputs from one inbox, asks the machine, and carries the effects out.
+
+Nothing here decides what a session does (``machine.py``) or what the ledger refuses (``recording.py``). The parts that act on
+the world stand beside it: ``launch.py`` starts, ``orders.py`` obeys the operator, ``deeds.py`` carries effects out,
+``closing.py`` ends. They share this object and run only in its task.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from coordinator import closing, deeds, launch, machine, orders
+from coordinator.api import EndingView, OperatorCommand, Reply
+from coordinator.custody.client import Supervisor
+from coordinator.custody.types import RecordKind, SpoolRecord
+from coordinator.drivers import base
+from coordinator.house import House
+from coordinator.inbox import Inbox, WireLost
+from coordinator.ingest import Batch, Ingest
+from coordinator.live import Live
+from coordinator.parkednote import Malformed
+from coordinator.profiles import AgentProfile
+from coordinator.recording import EffectiveLimits, NewTurn
+from coordinator.rows import SessionRows, read_rows
+from coordinator.terms import Terms
+from store import attention, custody
+from store.db import Tx
+from store.faults import LedgerBusy, StorageFault
+from store.refusal import Refusal
+from store.vocab import AttentionKind, CustodyId, EndReason, Millis, RunId
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Order:
+    """A command with the promise of its answer."""
+
+    command: OperatorCommand
+    answer: "asyncio.Future[Reply]"
+    operator: str
+
+    def reply(self, reply: Reply) -> None:
+        if not self.answer.done():
+            self.answer.set_result(reply)
+
+
+class HeldSession:
+    """From a run's admission to its outcome."""
+
+    def __init__(
+        self,
+        house: House,
+        *,
+        run: RunId,
+        custody_id: CustodyId,
+        terms: Terms,
+        profile: AgentProfile,
+        driver: base.Driver,
+        operator: str,
+        limits: EffectiveLimits,
+    ) -> None:
+        self.house = house
+        self.run_id = run
+        self.custody_id = custody_id
+        self.terms = terms
+        self.profile = profile
+        self.driver = driver
+        self.operator = operator
+        self.limits = limits
+        self.inbox: Inbox[Order | machine.Input] = Inbox()
+        self.live = Live(mode=terms.mode, model=terms.model)
+        self.state = machine.SessionState(
+            limits=machine.Limits(
+                budget=limits.budget,
+                max_turns=limits.max_turns,
+                fence_at_budget=terms.at_budget == "fence",
+                reports_cost=driver.capabilities.reports_cost,
+            )
+        )
+        self.ingest = Ingest(run=run, custody=custody_id, driver=driver, redactor=house.redactor, ids=house.ids)
+        self.rows = SessionRows()
+        self.supervisor: Supervisor | None = None
+        self.generation = 1
+        self.nonce = house.ids.secret()
+        self.cookie = house.ids.secret()
+        self.tree = Path(terms.repository)
+        self.head = terms.head
+        self.branch = terms.branch
+        self.started: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self.stop_reason: str | None = None
+        """Set the moment a stop is asked, before anything else happens."""
+        self.kill_asked = False
+        self.stopped_by = ""
+        self.gone: SpoolRecord | None = None
+        self.exited: str | None = None
+        self.ended = asyncio.Event()
+        self.deadlines: dict[str, float] = {}
+        self.farewell = b""
+        self.concluding: EndReason | None = None
+        self.failure: Refusal | None = None
+        self.waiters: list[asyncio.Future[Reply]] = []
+        """Those who asked for a stop, answered when its books are closed."""
+        self.reattached = 0
+        self.malformed: Malformed | None = None
+        """The last mailbox that could not be read."""
+        self.first_turn: NewTurn | None = None
+        self.native_id: str | None = str(house.ids.turn())
+        self._child_tasks: set[asyncio.Task[None]] = set()
+        self._tasks: asyncio.TaskGroup | None = None
+
+    # ------------------------------------------------------------------------------------------------- from outside
+
+    @property
+    def folder(self) -> Path:
+        return self.house.settings.spool / self.custody_id
+
+    def give(self, command: OperatorCommand, operator: str) -> "asyncio.Future[Reply]":
+        """Hand the actor a command."""
+        order = Order(command, asyncio.get_running_loop().create_future(), operator)
+        if self.ended.is_set():
+            order.reply(closing.already_ended(self))
+        else:
+            self.inbox.command(order)
+        return order.answer
+
+    def order_end(self, reason: str, *, by: str = "", kill: bool = False) -> None:
+        """End it, at once: the supervisor is told without waiting for the actor or the ledger."""
+        if self.stop_reason is None:
+            self.stop_reason = reason
+            self.stopped_by = by
+            now = self.house.clock.now()
+            self.live.ending = EndingView(reason=reason, since=now, steps=(("no-new-turns", 0),))
+        self.kill_asked = self.kill_asked or kill
+        if self.live.ending is not None and kill:
+            self.live.ending = replace(self.live.ending, killing=True)
+        self.inbox.command(machine.FenceAsked(reason=reason))
+        supervisor = self.supervisor
+        if supervisor is not None:
+            self.spawn(self._tell(supervisor, self.stop_reason, kill), "order")
+        self.house.changed()
+
+    async def _tell(self, supervisor: Supervisor, reason: str, kill: bool) -> None:
+        with contextlib.suppress(ConnectionError, OSError):
+            await supervisor.fence(reason)
+            if kill:
+                await supervisor.kill()
+
+    # -------------------------------------------------------------------------------------------------------- task
+
+    async def run(self) -> None:
+        """The actor's whole life. A bug in it ends this hold and no other."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                try:
+                    await self._live()
+                except Exception:
+                    log.exception("run %s: the session's own code failed", self.run_id)
+                    await closing.after_a_bug(self)
+                finally:
+                    self._cancel_children()
+        except* Exception as group:
+            log.error("run %s: a task of the session failed", self.run_id, exc_info=group)
+        finally:
+            self.ended.set()
+            if not self.started.done():
+                self.started.set_result(closing.already_ended(self))
+            self._refuse_rest()
+            self.house.changed()
+
+    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """A child task, owned by this actor."""
+        if self._tasks is None or self.ended.is_set():
+            work.close()
+            return
+        task = self._tasks.create_task(self._guarded(work, name), name=f"run {self.run_id}: {name}")
+        self._child_tasks.add(task)
+        task.add_done_callback(self._child_tasks.discard)
+
+    def _cancel_children(self) -> None:
+        for task in list(self._child_tasks):
+            task.cancel()
+
+    async def _guarded(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        try:
+            await work
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("run %s: %s failed", self.run_id, name)
+            self.order_end(EndReason.PROTOCOL_ERROR)
+
+    def _refuse_rest(self) -> None:
+        while (left := self.inbox.take_command()) is not None:
+            if isinstance(left, Order):
+                left.reply(closing.already_ended(self))
+
+    async def _live(self) -> None:
+        refused = await launch.launch(self)
+        await self.refresh()
+        if refused is not None:
+            if not self.started.done():
+                self.started.set_result(refused)
+            return
+        while self.gone is None:
+            await self.inbox.wait(self._next_deadline())
+            await self._timers()
+            while (given := self.inbox.take_command()) is not None:
+                if isinstance(given, Order):
+                    await orders.obey(self, given)
+                else:
+                    await self.decide(given)
+            records, lost = self.inbox.take_records()
+            if records:
+                await self.take_in(records)
+            if lost and self.gone is None:
+                await closing.without_wire(self)
+        await closing.close(self)
+
+    async def pump(self, supervisor: Supervisor) -> None:
+        """Carry the supervisor's records to the inbox."""
+        async for record in supervisor.records():
+            await self.inbox.record(record)
+        await self.inbox.record(WireLost())
+
+    # ------------------------------------------------------------------------------------------------------ inputs
+
+    async def take_in(self, records: list[SpoolRecord]) -> None:
+        """Ingest a batch: decide, commit, then act."""
+        batch = self.ingest.take(self.state, records)
+        for record in records:
+            self._follow(record)
+        await self.settle(batch)
+
+    async def decide(self, given: machine.Input) -> None:
+        await self.settle(self.ingest.decide(self.state, given))
+
+    async def settle(self, batch: Batch) -> None:
+        """Commit a batch, show it, act on it."""
+        if batch.rows or batch.books or batch.writes or batch.offset:
+
+
+            def commit(tx: Tx) -> SessionRows:
+                self.ingest.commit(tx, batch, generation=self.generation)
+                return read_rows(tx, self.run_id)
+
+            self.rows = await self.write(commit)
+        self.state = batch.state
+        for event in batch.feed:
+            self.live.absorb(event.event, event.at)
+        if batch.feed:
+            self.house.feed.put(self.run_id, batch.feed)
+        self.house.changed()
+        for act in batch.acts:
+            await deeds.carry_out(self, act)
+        self._renew_farewell()
+
+    async def write(self, body: Any) -> Any:
+        """A transaction that must land: a busy ledger is waited for, said on the screen, and never harms the agent."""
+        while True:
+            try:
+                result = await self.house.ledger.transaction(body)
+            except (LedgerBusy, StorageFault) as trouble:
+                self.house.trouble = str(trouble)
+                self.house.changed()
+                if isinstance(trouble, StorageFault):
+                    self.order_end(EndReason.STORAGE)
+                await asyncio.sleep(0.2)
+                continue
+            if self.house.trouble:
+                self.house.trouble = ""
+                self.house.changed()
+            return result
+
+    async def refresh(self) -> None:
+        """Read the run's rows again."""
+        self.rows = await self.house.ledger.read(lambda tx: read_rows(tx, self.run_id))
+        self.house.changed()
+
+    def _follow(self, record: SpoolRecord) -> None:
+        """Endings as the supervisor reports them, for the screen and the books."""
+        match record.kind:
+            case RecordKind.EXIT:
+                self.exited = str(record.facts.get("how", record.facts.get("code", "")))
+            case RecordKind.FENCE:
+                self._fence_seen(record)
+            case RecordKind.STEP:
+                closing.show_step(self, record)
+            case RecordKind.GONE:
+                self.gone = record
+            case _:
+                pass
+
+    def _fence_seen(self, record: SpoolRecord) -> None:
+        # The first reason in the spool wins, whoever gave it (a hold that ran out, another process, this console).
+        reason = str(record.facts.get("reason", ""))
+        if self.live.ending is None:
+            self.live.ending = EndingView(reason=reason, since=Millis(record.at_ms), steps=(("no-new-turns", 0),))
+        if self.concluding is not None and reason == self.concluding:
+            return
+        if self.stop_reason is None:
+            self.stop_reason = reason
+        if self.state.fencing is None and not self.state.concluding:
+            self.inbox.command(machine.FenceAsked(reason=reason))
+
+    def _renew_farewell(self) -> None:
+        supervisor = self.supervisor
+        if supervisor is None or self.gone is not None:
+            return
+        wanted = self.driver.farewell()
+        if wanted != self.farewell:
+            self.farewell = wanted
+            self.spawn(self._leave_farewell(supervisor, wanted), "farewell")
+
+    async def _leave_farewell(self, supervisor: Supervisor, wanted: bytes) -> None:
+        with contextlib.suppress(ConnectionError, OSError):
+            await supervisor.farewell(wanted)
+
+    # ------------------------------------------------------------------------------------------------------ timers
+
+    def set_deadline(self, name: str, seconds: float | None) -> None:
+        if seconds is None:
+            self.deadlines.pop(name, None)
+        else:
+            self.deadlines[name] = self.house.clock.monotonic() + seconds
+
+    def _next_deadline(self) -> float:
+        now = self.house.clock.monotonic()
+        return min([60.0, *(at - now for at in self.deadlines.values())])
+
+    async def _timers(self) -> None:
+        now = self.house.clock.monotonic()
+        due = [name for name, at in self.deadlines.items() if at <= now]
+        for name in due:
+            self.deadlines.pop(name, None)
+            match name:
+                case "renew":
+                    await self._renew()
+                case "start":
+                    if not self.state.ready:
+                        self.order_end(EndReason.START_TIMEOUT)
+                case "interrupt":
+                    await self.decide(machine.InterruptLate())
+                case "silence":
+                    await self._stalled()
+                case _:
+                    log.warning("run %s: no timer is called %s", self.run_id, name)
+
+    async def _renew(self) -> None:
+        """Say to the supervisor that this actor answers. Expiry is looked at here too, by the wall clock."""
+        supervisor, timing = self.supervisor, self.house.settings.timing
+        self.set_deadline("renew", timing.hold_renewal)
+        if supervisor is None or self.stop_reason is not None:
+            return
+        left = (self.limits.expires_at - self.house.clock.now()) / 1000
+        if left <= 0:
+            self.order_end(EndReason.EXPIRED)
+            return
+        remaining, reason = timing.hold_seconds, EndReason.CONSOLE_LOST
+        if left < remaining:
+            remaining, reason = left, EndReason.EXPIRED
+        with contextlib.suppress(ConnectionError, OSError):
+            await supervisor.hold(remaining, reason=reason, expires_at_ms=self.limits.expires_at)
+        self._look_for_silence()
+
+    def _look_for_silence(self) -> None:
+        working = bool(self.state.turns) and not self.live.tools and not self.rows.open_decisions
+        if not working:
+            self.set_deadline("silence", None)
+        elif "silence" not in self.deadlines:
+            self.set_deadline("silence", self.house.settings.timing.stalled_after)
+
+    async def _stalled(self) -> None:
+        last = self.live.last_event_at
+        silent = self.house.clock.now() - (last or self.house.clock.now())
+        if not self.state.turns or silent < self.house.settings.timing.stalled_after * 1000:
+            return
+        text = f"silent for {int(silent / 60000)} minutes"
+        await self.write(
+            lambda tx: attention.raise_(tx, run=self.run_id, kind=AttentionKind.STALLED, key="silent", text=text)
+        )
+        self.house.changed()
+
+    async def stamp_refused(self) -> bool:
+        """Whether the custody is no longer open to a first byte."""
+        row = await self.house.ledger.read(lambda tx: custody.get(tx, self.custody_id))
+        return row is None or row.fence_reason is not None or self.stop_reason is not None
+
+    def fail_start(self, refusal: Refusal) -> None:
+        if not self.started.done():
+            self.started.set_result(refusal)

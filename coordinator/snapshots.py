@@ -1,0 +1,179 @@
+"""Makes the frozen snapshot that a screen reads, at most sixty times a second and only when something changed."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from coordinator import eventcodec, githelper, views
+from coordinator.api import (
+    ConsoleSnapshot,
+    FeedEvent,
+    ReadTranscript,
+    RepositoryView,
+    SessionView,
+    TranscriptPage,
+)
+from coordinator.custody.receipts import receipt_from_facts
+from coordinator.house import House
+from coordinator.incarnation import is_gone
+from coordinator.recording import effective_limits
+from coordinator.rows import read_rows
+from coordinator.terms import Terms, parse
+from store import attention, events, incarnations, runs, turns
+from store.db import Tx
+from store.refusal import Refusal
+from store.vocab import AttentionKind, MicroUsd, Millis, RunId
+
+if TYPE_CHECKING:
+    from coordinator.session import HeldSession
+
+log = logging.getLogger(__name__)
+
+SHORTEST = 1 / 60
+SHOWN_AT_START = 40
+"""Ended runs that the list begins with; all others are a review away."""
+PAGED = (AttentionKind.PAGE, AttentionKind.CRASHED)
+
+
+class Snapshots:
+    def __init__(self, house: House, sessions: "Mapping[RunId, HeldSession]") -> None:
+        self.dirty = asyncio.Event()
+        self.repository: RepositoryView | None = None
+        self._house = house
+        self._sessions = sessions
+        self._past: dict[RunId, SessionView] = {}
+        self._attention: tuple[attention.AttentionItem, ...] = ()
+        self._today = MicroUsd(0)
+        self.newest = ConsoleSnapshot(now=house.clock.now(), operator=house.settings.operator)
+        self.wakes: list[Callable[[], None]] = []
+
+    async def keep(self) -> None:
+        """The task that makes them."""
+        while True:
+            await self.dirty.wait()
+            self.dirty.clear()
+            try:
+                self.newest = await self._make()
+            except Exception:
+                log.exception("the snapshot could not be made; the last one stays")
+            for wake in list(self.wakes):
+                wake()
+            await asyncio.sleep(SHORTEST)
+
+    async def _make(self) -> ConsoleSnapshot:
+        house = self._house
+        now = house.clock.now()
+        items, today = await house.ledger.read(lambda tx: (attention.open_items(tx), spent_today(tx, now)))
+        shown: dict[RunId, SessionView] = dict(self._past)
+        paged = {item.run for item in items if item.kind in PAGED}
+        for run, session in self._sessions.items():
+            if session.rows.run is None:
+                continue
+            receipt = session.live.receipt
+            shown[run] = views.session_view(
+                session.rows,
+                terms=session.terms,
+                limits=session.limits,
+                live=session.live,
+                state=session.state,
+                capabilities=session.driver.capabilities,
+                receipt=receipt,
+                paged=run in paged,
+            )
+        return ConsoleSnapshot(
+            now=now,
+            operator=house.settings.operator,
+            sessions=tuple(shown[run] for run in sorted(shown)),
+            attention=tuple(views.attention_view(item) for item in items),
+            today=today,
+            today_limit=house.settings.day_budget,
+            repository=self.repository,
+            admission_open=not house.shutting,
+            storage_trouble=house.trouble,
+        )
+
+    async def load(self) -> None:
+        """The newest runs of the ledger, ended or held elsewhere."""
+
+        def look(tx: Tx) -> list[RunId]:
+            return [run.id for run in runs.listing(tx, limit=SHOWN_AT_START)]
+
+        for run in await self._house.ledger.read(look):
+            await self.reload(run)
+        self.dirty.set()
+
+    async def reload(self, run: RunId) -> None:
+        view = await self._house.ledger.read(lambda tx: past_view(tx, run))
+        if view is not None:
+            self._past[run] = view
+        self.dirty.set()
+
+    async def transcript(self, asked: ReadTranscript) -> TranscriptPage:
+        def page(tx: Tx) -> tuple[list[events.Event], int]:
+            if asked.before is None:
+                found = events.page(tx, asked.run, limit=asked.limit, newest=True)
+            else:
+                found = events.page(tx, asked.run, before=asked.before, limit=asked.limit, newest=True)
+            return found, 0
+
+        rows, _ = await self._house.ledger.read(page)
+        rows = sorted(rows, key=lambda row: row.id)
+        return TranscriptPage(
+            events=tuple(
+                FeedEvent(
+                    run=asked.run,
+                    turn=row.turn,
+                    at=row.at,
+                    event=eventcodec.decode(row.kind, row.body),
+                    key=(row.offset, row.n),
+                )
+                for row in rows
+            ),
+            first=rows[0].id if len(rows) == asked.limit else 0,
+            live_from=rows[-1].offset if rows else 0,
+        )
+
+
+def spent_today(tx: Tx, now: Millis) -> MicroUsd:
+    return turns.spent_since(tx, since=Millis(now - now % 86_400_000))
+
+
+def past_view(tx: Tx, run: RunId) -> SessionView | None:
+    """A run as the ledger tells it; None where its terms cannot be read any more."""
+    rows = read_rows(tx, run)
+    if rows.run is None or rows.authorization is None:
+        return None
+    terms = parse(rows.authorization.terms)
+    if not isinstance(terms, Terms):
+        return None
+    receipt = None
+    if rows.receipt:
+        receipt = receipt_from_facts(msgspec.json.decode(rows.receipt.encode()))
+    view = views.session_view(
+        rows,
+        terms=terms,
+        limits=effective_limits(tx, rows.authorization, terms),
+        live=None,
+        state=None,
+        capabilities=None,
+        receipt=receipt,
+    )
+    if rows.run.outcome is None:
+        owner = incarnations.get(tx, rows.run.incarnation)
+        gone = owner is None or is_gone(owner)
+        view = replace(view, owner="a console that is gone" if gone else f"the console of {owner.operator}")  # type: ignore[union-attr]
+    return view
+
+
+async def repository_view(path: Path) -> RepositoryView:
+    facts = await githelper.look_at_repository(path)
+    if isinstance(facts, Refusal):
+        return RepositoryView(path=str(path), branch="", head="", dirty_files=0, problem=facts)
+    return RepositoryView(
+        path=str(facts.top), branch=facts.branch, head=facts.head, dirty_files=facts.dirty_files, problem=None
+    )

@@ -1,0 +1,179 @@
+"""Reading ``/proc``: who a process is, who descends from whom, who carries a nonce. It sends no signal."""
+
+from __future__ import annotations
+
+import os
+
+CUSTODY_VARIABLE = "FOOTPLATE_CUSTODY"
+_NAME_LENGTH = 200
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
+
+
+class Stat:
+    """What ``/proc/PID/stat`` says, as far as it is needed."""
+
+    __slots__ = ("parent", "pid", "session", "state", "ticks")
+
+    def __init__(self, pid: int, state: str, parent: int, session: int, ticks: int) -> None:
+        self.pid = pid
+        self.state = state
+        self.parent = parent
+        self.session = session
+        self.ticks = ticks
+
+    @property
+    def dead(self) -> bool:
+        """A zombie runs nothing: it only waits for its parent to look."""
+        return self.state in "ZX"
+
+
+def read(path: str, limit: int = 1 << 20) -> bytes:
+    """A small file of /proc, whole; empty when it is gone or not ours to read."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        parts = []
+        while limit > 0:
+            part = os.read(fd, min(65536, limit))
+            if not part:
+                break
+            parts.append(part)
+            limit -= len(part)
+        return b"".join(parts)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+
+
+def boot_id() -> str:
+    """Changes with every boot: with it, a pid and a start time name one process for ever."""
+    return read("/proc/sys/kernel/random/boot_id").decode().strip()
+
+
+def stat(pid: int) -> Stat | None:
+    """None: no such process."""
+    text = read(f"/proc/{pid}/stat")
+    close = text.rfind(b")")  # the name may hold spaces and brackets of its own
+    fields = text[close + 1 :].split()
+    if close < 0 or len(fields) < 20:
+        return None
+    return Stat(pid, fields[0].decode(), int(fields[1]), int(fields[3]), int(fields[19]))
+
+
+def name(pid: int) -> str:
+    """Command line for a person: one line, at most 200 characters, no control characters."""
+    raw = read(f"/proc/{pid}/cmdline", 4096).rstrip(b"\0")
+    text = raw.replace(b"\0", b" ").decode("utf-8", "replace")
+    if not text:
+        text = "[" + read(f"/proc/{pid}/comm").decode("utf-8", "replace").strip() + "]"
+    return "".join(c if c.isprintable() else "�" for c in text)[:_NAME_LENGTH]
+
+
+def called(pid: int) -> frozenset[str]:
+    """Names by which a profile may know a program: its executable's and the kernel's short one."""
+    names = {read(f"/proc/{pid}/comm").decode("utf-8", "replace").strip()}
+    try:
+        names.add(os.path.basename(os.readlink(f"/proc/{pid}/exe")))  # noqa: PTH115, PTH119 - pathlib costs start time
+    except OSError:
+        pass
+    return frozenset(names)
+
+
+def children(pid: int) -> list[int]:
+    """Direct children, of all threads of the process; zombies included."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
+    except OSError:
+        return []
+    found: list[int] = []
+    for thread in threads:
+        found += map(int, read(f"/proc/{pid}/task/{thread}/children").split())
+    return found
+
+
+def _children_by_scan() -> dict[int, list[int]]:
+    below: dict[int, list[int]] = {}
+    for pid in all_pids():
+        facts = stat(pid)
+        if facts is not None:
+            below.setdefault(facts.parent, []).append(pid)
+    return below
+
+
+_HAS_CHILDREN_FILE = os.path.exists(f"/proc/self/task/{os.getpid()}/children")  # noqa: PTH110
+
+
+def descendants(root: int) -> list[Stat]:
+    """Everything below ``root``, parents first. A tree that moves meanwhile may be seen in part: ask again."""
+    scan = None if _HAS_CHILDREN_FILE else _children_by_scan()
+    found: list[Stat] = []
+    seen = {root}
+    todo = [root]
+    while todo:
+        pid = todo.pop()
+        for child in children(pid) if scan is None else scan.get(pid, []):
+            if child in seen:
+                continue
+            seen.add(child)
+            facts = stat(child)
+            if facts is not None:
+                found.append(facts)
+                todo.append(child)
+    return found
+
+
+def direct_children(pid: int) -> list[int]:
+    """As ``children``, also on a kernel without the children files."""
+    return children(pid) if _HAS_CHILDREN_FILE else _children_by_scan().get(pid, [])
+
+
+def descends_from(pid: int, ancestors: frozenset[int]) -> bool | None:
+    """Whether any ancestor of ``pid``, or itself, is among these; None when its line cannot be followed."""
+    for _ in range(4096):
+        if pid in ancestors:
+            return True
+        if pid <= 1:
+            return False
+        facts = stat(pid)
+        if facts is None:
+            return None
+        pid = facts.parent
+    return None
+
+
+def all_pids() -> list[int]:
+    """Every process that /proc shows."""
+    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]  # noqa: PTH208
+
+
+def carries(pid: int, nonce: str) -> bool:
+    """Whether the environment that the process was started with has the nonce."""
+    mark = f"{CUSTODY_VARIABLE}={nonce}".encode()
+    return mark in read(f"/proc/{pid}/environ", 8 << 20).split(b"\0")
+
+
+def carriers(nonce: str) -> list[int]:
+    """Live processes that carry the nonce."""
+    found = []
+    for pid in all_pids():
+        if carries(pid, nonce):
+            facts = stat(pid)
+            if facts is not None and not facts.dead:
+                found.append(pid)
+    return found
+
+
+def rss_kb(pid: int) -> int:
+    """Resident memory."""
+    fields = read(f"/proc/{pid}/statm").split()
+    return int(fields[1]) * _PAGE_KB if len(fields) > 1 else 0
+
+
+def age_seconds(facts: Stat) -> float:
+    """Since its start."""
+    up = float(read("/proc/uptime").split()[0])
+    return max(0.0, up - facts.ticks / _TICKS)

@@ -1,0 +1,483 @@
+"""The worker: the one loop that holds an agent. It carries out verbs, counts the hold down, and ends the tree.
+
+What is a thing of its own stands elsewhere: the queue before stdin (``writes``), the ladder (``ending``), the socket
+(``peers``), the file (``spool``). Here they meet, and nothing here waits.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+
+from . import agent, kin
+from .config import Config
+from .ending import Hands, Ladder, Roll, Seen, exit_word
+from .loop import Loop
+from .output import Output
+from .peers import SOCKET, Peer, Peers
+from .spool import Spool
+from .wireformat import VERSIONS_SPOKEN
+from .writes import Stdin
+
+_SYNC_SECONDS = 1.0
+_LINGER_SECONDS = 10.0
+_LINGER_ATTACHED_SECONDS = 600.0
+_WALL_LOOK_SECONDS = 10.0
+_REMAINING_LOOK_SECONDS = 1.0
+_EXEC_SECONDS = 30.0
+
+Head = dict[str, object]
+
+
+class Worker:
+    """State of one hold. ``run`` returns when the hold is over and read, or nobody came to read it."""
+
+    def __init__(self, config: Config, spool: Spool, listener: socket.socket, keeper: int, umask: int) -> None:
+        self._config = config
+        self._spool = spool
+        self._keeper = keeper
+        self._umask = umask
+        self._now = time.monotonic
+        self.loop = Loop()
+        self._peers = Peers(
+            self.loop,
+            listener,
+            spool,
+            cookie=config.cookie,
+            ourselves=frozenset((os.getpid(), keeper)),
+            nonce=config.nonce,
+            verb=self._verb,
+            detached=self._detached,
+        )
+        self._stdin = Stdin(self.loop, spool, timeout=config.write_timeout, now=self._now)
+        self._output = Output(
+            self.loop, spool, chunk=config.chunk_limit, line_limit=config.line_limit, full=self._output_stopped
+        )
+        self._agent: agent.Started | None = None
+        self._order: agent.Order | None = None
+        self._agent_exit: str | None = None
+        self._agent_alive = False
+        self._generation = 0
+        self._starting: list[tuple[Peer, object]] = []
+        self._exec_until = 0.0
+        self._failures: dict[int, Head] = {}
+        self._epoch = 0
+        self._farewell = b""
+        self._reason = config.hold_reason
+        self._hold_until = self._now() + config.hold_seconds
+        self._expires_at_ms = config.expires_at_ms
+        self._expires_until: float | None = None
+        self._set_expiry(config.expires_at_ms)
+        self._fence: str | None = None
+        self._ladder: Ladder | None = None
+        self._ladder_at = 0.0
+        self._roll = self._new_roll()
+        self._gone = False
+        self._over = False
+        self._linger_until = 0.0
+        self._half = False
+        self._told = ""
+        self._sync_at: float | None = None
+
+    # ------------------------------------------------------------------------------------------------------ the loop
+
+    def run(self, wakeup: int, keeper_gone: int) -> None:
+        """Hold until it is over."""
+        self.loop.reader(wakeup, lambda: self._signalled(wakeup))
+        self.loop.reader(keeper_gone, lambda: self._keeper_gone(keeper_gone))
+        while not self._over:
+            self.loop.wait(self._turn())
+        self._spool.drop_reserve()
+        self._spool.sync()
+        self._peers.close()
+        try:
+            os.unlink(f"{self._config.folder}/{SOCKET}")  # noqa: PTH108
+        except OSError:
+            pass
+
+    def _turn(self) -> float | None:
+        """Everything that is due; returns how long nothing will be."""
+        now = self._now()
+        self._due(now)
+        self._peers.pump()
+        if self._spool.dirty and self._sync_at is None:
+            self._sync_at = now + _SYNC_SECONDS
+        if self._over:
+            return 0.0
+        return max(0.0, self._next(now) - now)
+
+    def _due(self, now: float) -> None:
+        if self._sync_at is not None and now >= self._sync_at:
+            self._sync_at = None
+            if self._spool.dirty and not self._spool.sync():
+                self.fence("storage")
+        self._peers.drop_silent(now)
+        if self._starting and now >= self._exec_until:
+            self.fence("start-timeout")
+        if self._fence is None:
+            stuck = self._stdin.stuck_at()
+            if self._spool.full:
+                self.fence("storage")
+            elif now >= self._hold_until:
+                self.fence(self._reason)
+            elif self._expired(now):
+                self.fence("expired")
+            elif stuck is not None and now >= stuck:
+                self._stdin.give_up()
+                self.fence("write-failed")
+        if self._ladder is not None and now >= self._ladder_at:
+            self._ladder_at = now + self._ladder.tick(now)
+            if self._ladder.done:
+                self._ended(now)
+        if self._gone and self._ladder is None and now >= self._linger_until:
+            self._over = True
+
+    def _next(self, now: float) -> float:
+        times = [self._sync_at, self._peers.silent_until()]
+        if self._starting:
+            times.append(self._exec_until)
+        if self._ladder is not None:
+            times.append(self._ladder_at)
+        if self._gone:
+            times.append(self._linger_until)
+        elif self._fence is None:
+            times += [self._hold_until, self._stdin.stuck_at()]
+            if self._expires_at_ms is not None:
+                wall = self._expires_at_ms / 1000 - time.time()
+                times.append(now + min(max(wall, 0.0), _WALL_LOOK_SECONDS))
+        return min(t for t in [*times, now + 3600] if t is not None)
+
+    def _set_expiry(self, at_ms: int | None) -> None:
+        self._expires_at_ms = at_ms
+        # Both clocks: a wall clock set back does not give the agent more time.
+        self._expires_until = None if at_ms is None else self._now() + at_ms / 1000 - time.time()
+
+    def _expired(self, now: float) -> bool:
+        at = self._expires_at_ms
+        return at is not None and (time.time() * 1000 >= at or (self._expires_until or 0.0) <= now)
+
+    def _signalled(self, wakeup: int) -> None:
+        numbers = os.read(wakeup, 4096)
+        if signal.SIGTERM in numbers:
+            self.fence("shutdown")
+        self._reap()
+        if self._ladder is not None:
+            self._ladder_at = 0.0
+
+    def _keeper_gone(self, fd: int) -> None:
+        self.loop.reader(fd, None)
+        self.fence("supervisor-lost")
+
+    # ------------------------------------------------------------------------------------------------------ the agent
+
+    def _reap(self) -> bool:
+        """Wait for all that has ended; False when there is no child left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if self._agent is not None and pid == self._agent.pid and self._agent_alive:
+                self._agent_left(status)
+
+    def _agent_left(self, status: int) -> None:
+        code = os.waitstatus_to_exitcode(status)
+        self._agent_alive = False
+        self._report()  # the exec may have failed: then it never was the agent
+        if self._generation in self._failures:
+            return
+        self._agent_exit = exit_word(code)
+        self._stdin.close("exited")
+        self._output.drain()
+        self._spool.append_facts("exit", {"exit": self._agent_exit})
+
+    def _report(self) -> None:
+        """The exec happened, or the child says why not."""
+        started, order = self._agent, self._order
+        if started is None or order is None or started.report < 0:
+            return
+        try:
+            said = os.read(started.report, 200)
+        except BlockingIOError:
+            return
+        self.loop.forget(started.report)
+        os.close(started.report)
+        started.report = -1
+        waiting, self._starting = self._starting, []
+        if said:
+            what, detail = agent.failure(said, order)
+            facts: Head = {"what": what, "detail": detail}
+            self._failures[started.generation] = facts
+            self._agent_alive = False
+            for fd in {started.stdin, started.stdout, started.stderr} - {-1}:
+                os.close(fd)
+            self._spool.append_facts("exit", {"exit": "127", **facts})
+            for peer, n in waiting:
+                peer.answer(n, False, why=what, detail=detail)
+            return
+        identity = self._identity()
+        self._spool.set_agent(started.pid, started.ticks, kin.name(started.pid))
+        self._spool.append_facts("started", identity)
+        self._output.open(started.stdout, started.stderr)
+        self._stdin.open(started.stdin, terminal=started.stdin == started.stdout)
+        for peer, n in waiting:
+            peer.answer(n, True, **identity)
+
+    def _identity(self) -> Head:
+        assert self._agent is not None
+        return {"boot_id": self._config.boot_id, "pid": self._agent.pid, "start_ticks": self._agent.ticks}
+
+    def _start(self, peer: Peer, head: Head) -> None:
+        n, generation = head.get("n"), _int(head.get("generation"))
+        if generation in self._failures:
+            peer.answer(n, False, why=self._failures[generation]["what"], detail=self._failures[generation]["detail"])
+        elif generation == self._generation and self._agent is not None:
+            if self._agent.report >= 0:
+                self._starting.append((peer, n))
+            else:
+                peer.answer(n, True, **self._identity())
+        elif self._fence is not None:
+            peer.answer(n, False, why="fenced", detail=self._fence)
+        elif self._agent_alive or self._ladder is not None:
+            peer.answer(n, False, why="agent-alive", detail=f"generation {self._generation}")
+        elif generation != self._generation + 1:
+            peer.answer(n, False, why="generation", detail=f"{self._generation} is the last one")
+        else:
+            self._spawn(peer, n, generation, head)
+
+    def _spawn(self, peer: Peer, n: object, generation: int, head: Head) -> None:
+        try:
+            self._order = order = self._config.order(head)
+            self._output.close()
+            self._generation = generation
+            self._agent_exit = None
+            self._agent = started = agent.start(order, generation, self._umask)
+        except (OSError, ValueError, TypeError) as error:
+            self._failures[generation] = {"what": "os-error", "detail": str(error)}
+            peer.answer(n, False, why="os-error", detail=str(error))
+            return
+        self._agent_alive = True
+        self._spool.set_generation(generation)
+        self._starting.append((peer, n))
+        self._exec_until = self._now() + _EXEC_SECONDS
+        self._roll = self._new_roll()
+        self._roll.agent_pid = started.pid
+        self.loop.reader(started.report, self._report)
+
+    def _output_stopped(self, why: str) -> None:
+        self.fence(why)
+
+    # ------------------------------------------------------------------------------------------------------ the ending
+
+    def _new_roll(self) -> Roll:
+        return Roll(os.getpid(), self._config.spared, self._config.nonce)
+
+    def fence(self, reason: str, *, kill: bool = False, restart: bool = False) -> None:
+        """Order the ending; a later ``kill`` makes it quicker, nothing makes it slower."""
+        now = self._now()
+        if not restart and not self._gone:
+            if self._fence is None or not kill:
+                self._spool.fence(reason)
+            self._fence = self._fence or reason
+        if self._ladder is None and not self._gone:
+            hands = Hands(
+                agent_alive=lambda: self._agent_alive,
+                say_farewell=self._say_farewell,
+                close_stdin=lambda: self._stdin.close("fenced"),
+                reap=self._reap,
+                record_step=self._record_step,
+            )
+            never = (os.getpid(), self._keeper)
+            self._ladder = Ladder(hands, self._roll, seconds=self._config.seconds, never=never, now=now)
+            self._half = self._stdin.half_line
+            self._stdin.drop_unbegun("fenced")
+            self._ladder.begin(now, kill=kill)
+        elif self._ladder is not None and kill:
+            self._ladder.kill(now)
+        self._ladder_at = 0.0
+
+    def _say_farewell(self) -> bool:
+        return not self._half and self._stdin.last_word(f"farewell-{self._generation}", self._farewell)
+
+    def _record_step(self, step: str, left: list[Seen]) -> None:
+        facts: Head = {
+            "step": step,
+            "left": [
+                {"pid": one.pid, "name": one.name, "own_session": one.own_session, "daemonised": one.daemonised}
+                for one in left
+            ],
+        }
+        self._spool.append_facts("step", facts)
+
+    def _ended(self, now: float) -> None:
+        """The ladder is through: the receipt, and unless the hold goes on, the end."""
+        ladder = self._ladder
+        assert ladder is not None
+        self._stdin.close("fenced")
+        self._output.drain()
+        if self._agent is not None and self._agent.report >= 0:
+            self._report()
+        overflow = self._output.lost
+        if overflow:
+            self._spool.append_facts("overflow", {"bytes": overflow})
+        reason = self._fence or "restart"
+        receipt = ladder.roll.receipt(
+            reason=reason,
+            already_ended=ladder.already_ended,
+            agent_exit=self._agent_exit,
+            steps=ladder.steps,
+            total_ms=ladder.ms(self._now()),
+        )
+        remaining = bool(receipt["remaining"])
+        if self._fence is None:
+            receipt["restart"] = True
+        names = str(receipt["remaining"])
+        if names != self._told:
+            self._record_gone(receipt)
+            self._told = names
+        if remaining:
+            # The supervisor stays: what would not die is tried again, and a second receipt says when it is gone.
+            ladder.again(now)
+            self._ladder_at = now + _REMAINING_LOOK_SECONDS
+            return
+        self._ladder = None
+        self._told = ""
+        self._output.close()
+        if self._fence is None:
+            self._spool.sync()
+            return
+        self._gone = True
+        self._spool.append_facts("end", {})
+        self._spool.sync()
+        attached = self._peers.attached is not None
+        self._linger_until = now + (_LINGER_ATTACHED_SECONDS if attached else _LINGER_SECONDS)
+
+    def _record_gone(self, receipt: Head) -> None:
+        if self._spool.append_facts("gone", receipt):
+            return
+        # Not even the reserve had room for every name: the counts and what remains are what must not be lost.
+        ended = receipt["ended"]
+        assert isinstance(ended, list)
+        self._spool.append_facts("gone", {**receipt, "ended": ended[:50], "not_named": max(0, len(ended) - 50)})
+
+    # ----------------------------------------------------------------------------------------------------- the console
+
+    def _detached(self) -> None:
+        self._stdin.drop_unbegun("lost")
+        if self._gone:
+            self._linger_until = min(self._linger_until, self._now() + _LINGER_SECONDS)
+
+    def _verb(self, peer: Peer, verb: str, head: Head, body: bytes) -> None:
+        n = head.get("n")
+        if verb in ("fence", "kill"):  # from anybody with the cookie, whoever is attached: a stop takes nothing over
+            restart = bool(head.get("restart")) and verb == "fence" and peer.attached
+            self.fence(str(head.get("reason") or "killed"), kill=verb == "kill", restart=restart)
+            peer.answer(n, True, ending=self._fence)
+        elif verb == "status":
+            peer.answer(n, True, **self._status())
+        elif verb == "wrote":
+            state, written, length = self._stdin.proof(str(head.get("id")))
+            peer.answer(n, True, state=state, written=written, length=length)
+        elif verb == "attach":
+            self._attach(peer, head)
+        elif not peer.attached:
+            peer.answer(n, False, why="not-attached")
+        else:
+            self._attached_verb(peer, verb, head, body)
+
+    def _attached_verb(self, peer: Peer, verb: str, head: Head, body: bytes) -> None:
+        n, id = head.get("n"), str(head.get("id"))
+        if verb == "credit":
+            peer.credit = _int(head.get("upto"))
+            peer.flush()
+        elif verb == "hold":
+            self._hold_until = self._now() + _float(head.get("remaining"))
+            self._reason = str(head.get("reason") or self._reason)
+            at = head.get("expires_at_ms")
+            self._set_expiry(_int(at) if at is not None else None)
+            peer.answer(n, True)
+        elif verb == "write":
+            if self._fence is not None or self._ladder is not None:
+                state = self._stdin.proof(id)[0]
+                known = {"whole": "already", "cancelled": "cancelled", "begun": "begun"}
+                peer.answer(n, True, outcome=known.get(state, "fenced"))
+            else:
+                self._stdin.write(id, body, lambda outcome: peer.answer(n, True, outcome=outcome))
+        elif verb == "cancel":
+            peer.answer(n, True, cancelled=self._stdin.cancel(id))
+        elif verb == "farewell":
+            self._farewell = body
+            peer.answer(n, True)
+        elif verb == "start":
+            self._start(peer, head)
+        elif verb == "resize" and self._agent is not None and self._agent.stdin == self._agent.stdout:
+            if self._agent_alive:
+                agent.resize(self._agent.stdout, _int(head.get("rows")), _int(head.get("columns")))
+            peer.answer(n, True)
+        elif verb == "end":
+            peer.answer(n, self._gone, why="" if self._gone else "not-gone")
+            self._over = self._gone
+        else:
+            peer.answer(n, False, why="unknown-verb")
+
+    def _attach(self, peer: Peer, head: Head) -> None:
+        n, epoch, offset = head.get("n"), _int(head.get("epoch")), _int(head.get("offset"))
+        if peer.version not in VERSIONS_SPOKEN:
+            peer.answer(n, False, why="version", detail=f"this supervisor speaks {VERSIONS_SPOKEN}")
+            return
+        if epoch <= self._epoch:
+            peer.answer(n, False, why="epoch", detail=f"{self._epoch} is attached or was")
+            return
+        if offset > self._spool.good:
+            peer.answer(n, False, why="offset", detail=f"the spool has {self._spool.good} bytes")
+            return
+        self._epoch = epoch
+        self._peers.attach(peer)
+        peer.offset = offset
+        peer.credit = _int(head.get("upto"))
+        if self._gone:
+            self._linger_until = self._now() + _LINGER_ATTACHED_SECONDS
+        peer.answer(n, True, **self._facts())
+
+    def _facts(self) -> Head:
+        return {
+            "worker": {"boot_id": self._config.boot_id, "pid": os.getpid(), "start_ticks": self._config.worker_ticks},
+            "keeper": {"boot_id": self._config.boot_id, "pid": self._keeper, "start_ticks": self._config.keeper_ticks},
+            "generation": self._generation,
+            "agent_alive": self._agent_alive,
+            "ending": self._fence,
+            "gone": self._gone,
+            "epoch": self._epoch,
+            "attached": self._peers.attached is not None,
+            "spool_size": self._spool.good,
+        }
+
+    def _status(self) -> Head:
+        agent_pid = self._agent.pid if self._agent is not None else 0
+        processes = [
+            {
+                "pid": facts.pid,
+                "name": kin.name(facts.pid),
+                "age_s": round(kin.age_seconds(facts), 1),
+                "rss_kb": kin.rss_kb(facts.pid),
+                "own_session": facts.session != agent_pid,
+                "daemonised": facts.parent == os.getpid() and facts.pid != agent_pid,
+            }
+            for facts in kin.descendants(os.getpid())
+            if not facts.dead
+        ]
+        step = self._ladder.step if self._ladder is not None else ""
+        hold = max(0.0, self._hold_until - self._now())
+        return {**self._facts(), "processes": processes, "step": step, "hold_remaining": round(hold, 3)}
+
+
+def _int(value: object) -> int:
+    return int(value) if isinstance(value, int | float | str) else 0
+
+
+def _float(value: object) -> float:
+    return float(value) if isinstance(value, int | float | str) else 0.0

@@ -1,0 +1,204 @@
+"""From a session's rows and live facts to the frozen view that the screen gets. Pure; the words are the app's."""
+
+from coordinator import decisioncodec
+from coordinator.api import (
+    AttentionView,
+    BudgetView,
+    DecisionView,
+    Group,
+    QueuedView,
+    SessionView,
+    TurnView,
+)
+from coordinator.custody.types import Receipt
+from coordinator.drivers.base import Capabilities
+from coordinator.live import Live
+from coordinator.machine import SessionState
+from coordinator.recording import EffectiveLimits
+from coordinator.rows import SessionRows
+from coordinator.terms import Terms, TreeKind
+from store import attention, decisions, turns
+from store.vocab import (
+    AttentionKind,
+    CostKnowledge,
+    DecisionId,
+    DecisionState,
+    FailureKind,
+    MicroUsd,
+    Millis,
+    TurnState,
+)
+
+LIVE = (DecisionState.OPEN, DecisionState.ANSWERED, DecisionState.DELIVERING)
+FLYING = (TurnState.RECORDED, TurnState.WRITTEN, TurnState.ACCEPTED)
+
+
+def turn_view(turn: turns.Turn) -> TurnView:
+    return TurnView(
+        id=turn.id,
+        n=turn.n,
+        source=turn.source,
+        state=turn.state,
+        text=turn.text,
+        operator=turn.operator,
+        recorded_at=turn.recorded_at,
+        ended_at=turn.ended_at,
+        result=turn.result,
+        subtype=turn.subtype,
+        cost=turn.cost,
+        cost_known=turn.cost_known,
+        failure=FailureKind(turn.failure) if turn.failure else None,
+        failure_text=turn.failure_text,
+        input_tokens=turn.input_tokens,
+        output_tokens=turn.output_tokens,
+        duration_ms=turn.duration_ms,
+        preamble=turn.preamble,
+    )
+
+
+def decision_view(decision: decisions.Decision, rule_uses: int = 0) -> DecisionView:
+    asked = decisioncodec.view_parts(decision.payload)
+    answer = ""
+    if decision.answer:
+        answer = decisioncodec.words(decisioncodec.decode_answer(decision.answer), asked)
+    return DecisionView(
+        id=decision.id,
+        run=decision.run,
+        turn=decision.turn,
+        kind=decision.kind,
+        state=decision.state,
+        revision=decision.revision,
+        payload_hash=decision.payload_hash,
+        title=decision.title,
+        subject=asked.subject,
+        asked_at=decision.asked_at,
+        tool=asked.tool,
+        input=asked.input,
+        why=asked.why,
+        questions=asked.questions,
+        editable=asked.editable,
+        rule=asked.rule,
+        rule_uses=rule_uses,
+        blocked_path=asked.blocked_path,
+        agent=asked.agent,
+        answer=answer,
+        answered_by=decision.answered_by,
+        answered_at=decision.answered_at,
+        delivered_at=decision.delivered_at,
+        note=decision.note,
+    )
+
+
+def group_of(rows: SessionRows, *, at_budget: bool, paged: bool, ended: bool) -> Group:
+    if any(d.state is DecisionState.OPEN for d in rows.decisions) and not ended:
+        return Group.NEEDS_YOU
+    if paged:
+        return Group.NEEDS_YOU
+    if ended:
+        return Group.ENDED
+    if any(turn.state in FLYING for turn in rows.turns):
+        return Group.WORKING
+    if at_budget:
+        return Group.NEEDS_YOU
+    last_end = max((turn.ended_at or 0 for turn in rows.turns), default=0)
+    if rows.run is not None and last_end > rows.run.seen_at:
+        return Group.YOUR_MOVE
+    return Group.IDLE if rows.turns else Group.WORKING
+
+
+def budget_view(rows: SessionRows, limits: EffectiveLimits) -> BudgetView:
+    spend = rows.spend
+    worked = sum((t.ended_at or t.recorded_at) - t.recorded_at for t in rows.turns)
+    return BudgetView(
+        spent=spend.money if spend else MicroUsd(0),
+        limit=limits.budget,
+        guessed=any(t.cost_known is CostKnowledge.GUESS for t in rows.turns),
+        unknown_turns=spend.unknown if spend else 0,
+        turns=spend.turns if spend else 0,
+        max_turns=limits.max_turns,
+        working_ms=worked,
+        working_limit_ms=None,
+        expires_at=Millis(limits.expires_at),
+    )
+
+
+def session_view(
+    rows: SessionRows,
+    *,
+    terms: Terms,
+    limits: EffectiveLimits,
+    live: Live | None,
+    state: SessionState | None,
+    capabilities: Capabilities | None,
+    receipt: Receipt | None,
+    owner: str = "",
+    paged: bool = False,
+) -> SessionView:
+    """One session as the screen sees it. ``live`` and ``state`` are there only while this console holds it."""
+    run = rows.run
+    assert run is not None
+    ended = run.outcome is not None
+    at_budget = state is not None and state.at_budget and state.at_rest and not ended
+    shown = live or Live()
+    ends = [turn.ended_at for turn in rows.turns if turn.ended_at]
+    flying = next((turn.id for turn in rows.turns if turn.state in FLYING), None)
+    decision_rows = sorted(rows.decisions, key=lambda d: (d.state not in LIVE, d.asked_at))
+    return SessionView(
+        run=run.id,
+        title=run.title,
+        group=group_of(rows, at_budget=at_budget, paged=paged, ended=ended),
+        agent=run.agent,
+        driver=run.driver,
+        billing=run.billing,
+        repository=run.repository,
+        tree=run.tree,
+        in_place=terms.tree_kind is TreeKind.IN_PLACE,
+        branch=run.branch,
+        head=run.head,
+        created_at=run.created_at,
+        operator=run.operator,
+        budget=budget_view(rows, limits),
+        model=shown.model or run.model or terms.model,
+        models=shown.models,
+        mode=shown.mode or run.mode or terms.mode,
+        modes=capabilities.modes if capabilities else (),
+        commands=shown.commands,
+        native_id=shown.native_id or run.native_id,
+        custody=rows.custody.state if rows.custody else None,
+        outcome=run.outcome,
+        reason=run.reason or "",
+        detail=run.detail,
+        ended_at=run.ended_at,
+        last_event_at=shown.last_event_at,
+        turn_ended_at=max(ends) if ends else None,
+        turns=tuple(turn_view(turn) for turn in rows.turns),
+        in_flight=flying,
+        queued=tuple(QueuedView(id=q.id, place=q.place, text=q.text) for q in rows.queued),
+        queue_held=state.queue_held if state else False,
+        decisions=tuple(decision_view(d) for d in decision_rows),
+        plan=shown.plan,
+        background=shown.background,
+        changed=shown.changed,
+        context_used=shown.context_used,
+        context_size=shown.context_size,
+        tools=tuple(shown.tools.values()),
+        at_budget=at_budget,
+        finishing=(state.finishing or state.concluding) if state else False,
+        interrupting=state.interrupting is not None if state else False,
+        ending=shown.ending if not ended or shown.ending is None else None,
+        receipt=receipt,
+        processes=shown.processes,
+        owner=owner,
+        pinned=run.pinned,
+        seen_at=Millis(run.seen_at),
+        status=shown.status,
+        terms=terms,
+        handoff=shown.handoff,
+    )
+
+
+def attention_view(item: attention.AttentionItem) -> AttentionView:
+    decision = DecisionId(int(item.key)) if item.kind is AttentionKind.DECISION and item.key.isdigit() else None
+    return AttentionView(id=item.id, run=item.run, kind=item.kind, text=item.text, since=item.since, decision=decision)
+
+

@@ -1,0 +1,68 @@
+"""The one queue of what waits for the operator, over all sessions: durable until acted on, first come first served."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal
+
+from store import entries
+from store.canonical import storable
+from store.rows import Record, columns, many, one, sure
+from store.tx import Tx
+from store.vocab import AttentionKind, Millis, RunId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionItem(Record):
+    TABLE: ClassVar[str] = "attention"
+
+    id: int
+    run: RunId | None
+    """None: about the console itself."""
+    kind: AttentionKind
+    key: str
+    """One open item for each (run, kind, key)."""
+    text: str
+    since: Millis
+    cleared_at: Millis | None
+    cleared_by: str | None
+
+
+# Said once while it is open.
+RAISE: Final = f"""
+INSERT INTO attention (run, kind, key, text, since) VALUES (:run, :kind, :key, :text, :now)
+ON CONFLICT DO NOTHING RETURNING {columns(AttentionItem)}
+"""
+OPEN_ONE: Final = f"""
+SELECT {columns(AttentionItem)} FROM attention
+WHERE coalesce(run, 0) = coalesce(:run, 0) AND kind = :kind AND key = :key AND cleared_at IS NULL
+"""
+# Somebody acted, or it is over by itself; all keys of the kind when none is named.
+CLEAR: Final = f"""
+UPDATE attention SET cleared_at = :now, cleared_by = :by
+WHERE coalesce(run, 0) = coalesce(:run, 0) AND kind = :kind AND (:key IS NULL OR key = :key) AND cleared_at IS NULL
+RETURNING {columns(AttentionItem)}
+"""
+OPEN_ITEMS: Final = f"SELECT {columns(AttentionItem)} FROM attention WHERE cleared_at IS NULL ORDER BY since, id"
+
+
+def _chain(run: RunId | None) -> RunId | Literal[0]:
+    return entries.LEDGER_CHAIN if run is None else run
+
+
+def raise_(tx: Tx, *, run: RunId | None, kind: AttentionKind, key: str, text: str) -> AttentionItem:
+    parameters = {"run": run, "kind": kind, "key": key, "text": storable(text), "now": tx.now}
+    row = one(tx, AttentionItem, RAISE, parameters)
+    if row is None:
+        return sure(tx, AttentionItem, OPEN_ONE, parameters)
+    entries.note(tx, _chain(run), "attention.raised", row)
+    return row
+
+
+def clear(tx: Tx, *, run: RunId | None, kind: AttentionKind, key: str | None = None, by: str) -> list[AttentionItem]:
+    rows = many(tx, AttentionItem, CLEAR, {"run": run, "kind": kind, "key": key, "by": by, "now": tx.now})
+    for row in rows:
+        entries.note(tx, _chain(run), "attention.cleared", row, "cleared_at", "cleared_by")
+    return rows
+
+
+def open_items(tx: Tx) -> list[AttentionItem]:
+    return many(tx, AttentionItem, OPEN_ITEMS, {})

@@ -1,0 +1,89 @@
+"""Lives of consoles. Whether one is *gone* is a question to its lock and to the boot id, not to this table."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from store import entries
+from store.rows import Record, columns, many, one, sure, values
+from store.tx import Tx
+from store.vocab import IncarnationId, Millis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incarnation(Record):
+    TABLE: ClassVar[str] = "incarnations"
+
+    id: IncarnationId
+    boot_id: str
+    pid: int
+    start_ticks: int
+    machine: str
+    uid: int
+    lock_path: str
+    """Held by ``flock`` while it lives."""
+    socket_path: str
+    """Poked when a command waits."""
+    operator: str
+    started_at: Millis
+    ended_at: Millis | None
+
+
+# A console starts.
+REGISTER: Final = f"INSERT INTO incarnations {values(Incarnation)} RETURNING {columns(Incarnation)}"
+# It ends by itself, once.
+END: Final = (
+    f"UPDATE incarnations SET ended_at = :now WHERE id = :id AND ended_at IS NULL RETURNING {columns(Incarnation)}"
+)
+GET: Final = f"SELECT {columns(Incarnation)} FROM incarnations WHERE id = :id"
+# Those that live, or died without a word.
+NOT_ENDED: Final = f"SELECT {columns(Incarnation)} FROM incarnations WHERE ended_at IS NULL ORDER BY started_at, id"
+
+
+def register(
+    tx: Tx,
+    *,
+    id: IncarnationId,
+    boot_id: str,
+    pid: int,
+    start_ticks: int,
+    machine: str,
+    uid: int,
+    lock_path: str,
+    socket_path: str,
+    operator: str,
+) -> Incarnation:
+    row = sure(
+        tx,
+        Incarnation,
+        REGISTER,
+        {
+            "id": id,
+            "boot_id": boot_id,
+            "pid": pid,
+            "start_ticks": start_ticks,
+            "machine": machine,
+            "uid": uid,
+            "lock_path": lock_path,
+            "socket_path": socket_path,
+            "operator": operator,
+            "started_at": tx.now,
+            "ended_at": None,
+        },
+    )
+    entries.note(tx, entries.LEDGER_CHAIN, "incarnation.registered", row)
+    return row
+
+
+def end(tx: Tx, id: IncarnationId) -> Incarnation | None:
+    row = one(tx, Incarnation, END, {"id": id, "now": tx.now})
+    if row is not None:
+        entries.note(tx, entries.LEDGER_CHAIN, "incarnation.ended", row, "ended_at")
+    return row
+
+
+def get(tx: Tx, id: IncarnationId) -> Incarnation | None:
+    return one(tx, Incarnation, GET, {"id": id})
+
+
+def not_ended(tx: Tx) -> list[Incarnation]:
+    return many(tx, Incarnation, NOT_ENDED, {})

@@ -1,0 +1,114 @@
+"""The allowed moves of everything that has a state: one table for the guarded updates, the core and the tests.
+
+Nothing here acts. A guarded update takes the states that its ``WHERE`` names from here (``sources``), so that a
+statement cannot allow what the table forbids.
+"""
+
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+from typing import Final, TypeVar
+
+from store.vocab import (
+    AuthorizationState,
+    CommandState,
+    CustodyState,
+    DecisionState,
+    QueuedTurnState,
+    RunOutcome,
+    StopState,
+    TurnState,
+)
+
+S = TypeVar("S", bound=StrEnum)
+Moves = Mapping[S, frozenset[S]]
+
+
+class ForbiddenMove(Exception):
+    """A bug of ours: a move was asked for that the table does not have."""
+
+
+TURN: Final[Moves[TurnState]] = {
+    TurnState.RECORDED: frozenset({TurnState.WRITTEN, TurnState.SETTLED, TurnState.CANCELLED, TurnState.UNCERTAIN}),
+    TurnState.WRITTEN: frozenset({TurnState.ACCEPTED, TurnState.SETTLED, TurnState.UNCERTAIN}),
+    TurnState.ACCEPTED: frozenset({TurnState.SETTLED, TurnState.UNCERTAIN}),
+    TurnState.SETTLED: frozenset(),
+    TurnState.CANCELLED: frozenset(),
+    TurnState.UNCERTAIN: frozenset(),
+}
+
+QUEUED: Final[Moves[QueuedTurnState]] = {
+    QueuedTurnState.WAITING: frozenset(
+        {QueuedTurnState.RECORDED, QueuedTurnState.WITHDRAWN, QueuedTurnState.UNSENT},
+    ),
+    QueuedTurnState.RECORDED: frozenset(),
+    QueuedTurnState.WITHDRAWN: frozenset(),
+    QueuedTurnState.UNSENT: frozenset(),
+}
+
+CUSTODY: Final[Moves[CustodyState]] = {
+    CustodyState.PROPOSED: frozenset({CustodyState.OPEN, CustodyState.FENCING}),
+    CustodyState.OPEN: frozenset({CustodyState.RESTARTING, CustodyState.CONCLUDING, CustodyState.FENCING}),
+    CustodyState.RESTARTING: frozenset({CustodyState.OPEN, CustodyState.FENCING}),
+    CustodyState.CONCLUDING: frozenset({CustodyState.CLOSED, CustodyState.FENCING}),
+    CustodyState.FENCING: frozenset({CustodyState.CLOSED}),
+    CustodyState.CLOSED: frozenset(),
+}
+
+AUTHORIZATION: Final[Moves[AuthorizationState]] = {
+    AuthorizationState.OPEN: frozenset({AuthorizationState.BOUND, AuthorizationState.CLOSED}),
+    AuthorizationState.BOUND: frozenset({AuthorizationState.CLOSED}),
+    AuthorizationState.CLOSED: frozenset(),
+}
+
+DECISION: Final[Moves[DecisionState]] = {
+    DecisionState.OPEN: frozenset({DecisionState.ANSWERED, DecisionState.WITHDRAWN, DecisionState.DISMISSED}),
+    DecisionState.ANSWERED: frozenset(
+        {DecisionState.DELIVERING, DecisionState.UNDELIVERED, DecisionState.WITHDRAWN},
+    ),
+    DecisionState.DELIVERING: frozenset({DecisionState.DELIVERED, DecisionState.ANSWERED, DecisionState.UNCERTAIN}),
+    DecisionState.UNDELIVERED: frozenset({DecisionState.DELIVERING, DecisionState.DISMISSED}),
+    DecisionState.DELIVERED: frozenset({DecisionState.REFUSED_BY_AGENT}),
+    DecisionState.UNCERTAIN: frozenset(),
+    DecisionState.WITHDRAWN: frozenset(),
+    DecisionState.REFUSED_BY_AGENT: frozenset(),
+    DecisionState.DISMISSED: frozenset(),
+}
+
+STOP: Final[Moves[StopState]] = {
+    StopState.ASKED: frozenset({StopState.ORDERED}),
+    StopState.ORDERED: frozenset({StopState.SETTLED}),
+    StopState.SETTLED: frozenset(),
+}
+
+COMMAND: Final[Moves[CommandState]] = {
+    CommandState.ASKED: frozenset({CommandState.TAKEN, CommandState.EXPIRED}),
+    CommandState.TAKEN: frozenset({CommandState.DONE, CommandState.REFUSED, CommandState.EXPIRED}),
+    CommandState.DONE: frozenset(),
+    CommandState.REFUSED: frozenset(),
+    CommandState.EXPIRED: frozenset(),
+}
+
+RUN: Final[Mapping[RunOutcome | None, frozenset[RunOutcome]]] = {
+    None: frozenset(RunOutcome),
+    **dict.fromkeys(RunOutcome, frozenset[RunOutcome]()),
+}
+"""A run has no outcome, then exactly one."""
+
+
+def into(table: Moves[S], to: S) -> frozenset[S]:
+    """The states from which ``to`` can be reached."""
+    return frozenset(state for state, targets in table.items() if to in targets)
+
+
+def sources(table: Moves[S], to: S) -> str:
+    """The same for a statement: ``'recorded', 'written'``. Values of our own enums, never text from outside."""
+    return ", ".join(f"'{state.value}'" for state in table if to in table[state])
+
+
+def check(table: Moves[S], expected: Collection[S], to: S) -> None:
+    """Raises:
+    ForbiddenMove: one of the expected states has no move to ``to``.
+    """
+    for state in expected:
+        if to not in table[state]:
+            raise ForbiddenMove(f"{type(to).__name__}: no move from {state.value} to {to.value}")

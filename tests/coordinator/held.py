@@ -1,0 +1,120 @@
+"""A coordinator on a scratch house, with the practice agent as a real process: what the tests of holding begin with."""
+
+import asyncio
+import os
+import subprocess
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from coordinator.api import OperatorCommand, Proposal, Propose, Reply, SessionView, Started, StartRun
+from coordinator.clock import RealClock
+from coordinator.constants import Timing
+from coordinator.coordinator import Coordinator
+from coordinator.custody.types import Ladder
+from coordinator.house import HouseSettings
+from coordinator.ids import RealIds
+from coordinator.profiles import AgentProfile, builtin
+from store.db import Ledger
+from store.refusal import Refusal
+from store.vocab import RunId
+from tests.waiting import eventually
+
+QUICK = Timing(
+    hold_seconds=20.0,
+    hold_renewal=0.2,
+    ladder=Ladder(farewell=1.0, eof=0.5, term=0.5, total=5.0, not_dying=2.0),
+    close_deadline=10.0,
+    command_poll=0.1,
+    interrupt=2.0,
+)
+
+
+def repository(folder: Path) -> Path:
+    """A git repository with one commit."""
+    folder.mkdir(parents=True, exist_ok=True)
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+    for command in (
+        ["git", "init", "-q", "-b", "main"],
+        ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "-q", "--allow-empty", "-m", "one"],
+    ):
+        subprocess.run(command, cwd=folder, check=True, env=environment, capture_output=True)
+    return folder
+
+
+class Holding:
+    """A coordinator and the few words with which a test drives it."""
+
+    def __init__(self, coordinator: Coordinator, tree: Path) -> None:
+        self.coordinator = coordinator
+        self.tree = tree
+
+    async def do(self, command: OperatorCommand) -> Reply:
+        return await self.coordinator.handle(command)
+
+    async def start(self, brief: str, **terms: object) -> RunId:
+        started = await self.try_start(brief, **terms)
+        assert isinstance(started, Started), started
+        return started.run
+
+    async def try_start(self, brief: str, **terms: object) -> Reply:
+        proposal = await self.do(Propose(instruction=brief, repository=str(self.tree), agent="practice", preamble=False))
+        assert isinstance(proposal, Proposal), proposal
+        return await self.do(StartRun(terms=replace(proposal.terms, **terms)))  # type: ignore[arg-type]
+
+    def view(self, run: RunId) -> SessionView | None:
+        return next((view for view in self.coordinator.snapshot().sessions if view.run == run), None)
+
+    async def until(self, run: RunId, look: Callable[[SessionView], object], timeout: float = 15.0) -> SessionView:
+        def seen() -> SessionView | None:
+            view = self.view(run)
+            return view if view is not None and look(view) else None
+
+        try:
+            return await eventually(seen, timeout) or self._never()
+        except AssertionError:
+            raise AssertionError(f"never seen; last: {self.view(run)}") from None
+
+    def _never(self) -> SessionView:
+        raise AssertionError("unreachable")
+
+
+@asynccontextmanager
+async def holding(
+    folder: Path,
+    *,
+    timing: Timing = QUICK,
+    profiles: tuple[AgentProfile, ...] | None = None,
+    environment: dict[str, str] | None = None,
+) -> AsyncIterator[Holding]:
+    tree = folder / "tree"
+    if not tree.exists():
+        repository(tree)
+    source = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8", "FOOTPLATE_REHEARSAL_PACE": "0"}
+    settings = HouseSettings(
+        operator="Ada",
+        machine="test-machine",
+        uid=os.getuid(),
+        spool=folder / "spool",
+        worktrees=folder / "worktrees",
+        runtime=folder / "run",
+        environment={**source, **(environment or {})},
+        timing=timing,
+    )
+    clock, ids = RealClock(), RealIds()
+    ledger = await Ledger.open(folder / "ledger.db", now=clock.now, machine="test-machine", ledger_id=ids.secret)
+    assert not isinstance(ledger, Refusal), ledger
+    try:
+        async with Coordinator.opened(
+            settings=settings,
+            profiles=profiles or builtin(settings.environment),
+            ledger=ledger,
+            clock=clock,
+            ids=ids,
+            repository=tree,
+        ) as coordinator:
+            yield Holding(coordinator, tree)
+    finally:
+        await ledger.close()
+        await asyncio.sleep(0)

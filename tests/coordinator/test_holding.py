@@ -1,0 +1,101 @@
+"""The main job, with the practice agent as a real process: brief, decisions, turns, interrupt, stop, and what the ledger tells."""
+
+import json
+from pathlib import Path
+
+from coordinator.api import AnswerDecision, Done, Finish, Interrupt, Said, Say, Stop
+from coordinator.custody.processes import carriers, name_of
+from coordinator.drivers.base import Allow, Deny, QuestionReply
+from store.vocab import DecisionState, RunOutcome, TurnResultKind, TurnState
+from tests.coordinator.held import holding
+from tests.waiting import eventually
+
+
+def script(*steps: dict[str, object]) -> str:
+    return f"@@{json.dumps({'steps': list(steps)})}@@"
+
+
+def bash(command: str, **more: object) -> dict[str, object]:
+    return {"tools": [{"name": "Bash", "input": {"command": command, **more}}]}
+
+
+async def test_a_brief_is_answered_and_the_run_finished(tmp_path: Path) -> None:
+    async with holding(tmp_path) as held:
+        run = await held.start("say hello " + script({"text": "hello there"}))
+        view = await held.until(run, lambda v: v.turns and v.turns[0].state is TurnState.SETTLED)
+        assert view.turns[0].result is TurnResultKind.SUCCESS
+        assert view.turns[0].cost is not None and view.turns[0].cost > 0
+        assert isinstance(await held.do(Finish(run=run)), Done)
+        view = await held.until(run, lambda v: v.outcome is not None)
+        assert view.outcome is RunOutcome.FINISHED
+        assert view.receipt is not None and not view.receipt.remaining
+
+
+async def test_permission_question_turns_interrupt_and_stop(tmp_path: Path) -> None:
+    async with holding(tmp_path) as held:
+        brief = "go " + script(
+            bash("echo ran > allowed.txt"),
+            bash("echo ran > denied.txt"),
+            {
+                "tools": [
+                    {
+                        "name": "AskUserQuestion",
+                        "input": {
+                            "questions": [
+                                {
+                                    "question": "Which color?",
+                                    "header": "Color",
+                                    "options": [{"label": "Red", "description": ""}, {"label": "Blue", "description": ""}],
+                                    "multiSelect": False,
+                                }
+                            ]
+                        },
+                    }
+                ]
+            },
+            {"text": "done"},
+        )
+        run = await held.start(brief)
+        for answer in (Allow(), Deny(message="not that one"), QuestionReply(answers={"Which color?": ("Blue",)}, note="dark")):
+            view = await held.until(run, lambda v: v.decisions and v.decisions[0].state is DecisionState.OPEN)
+            asked = view.decisions[0]
+            command = AnswerDecision(
+                run=run, decision=asked.id, revision=asked.revision, payload_hash=asked.payload_hash, answer=answer
+            )
+            assert isinstance(await held.do(command), Done)
+            await held.until(run, lambda v, id=asked.id: any(d.id == id and d.answered_by == "Ada" for d in v.decisions))
+        view = await held.until(run, lambda v: v.turns[0].state is TurnState.SETTLED)
+        assert (held.tree / "allowed.txt").exists()
+        assert not (held.tree / "denied.txt").exists()
+        assert {d.state for d in view.decisions} == {DecisionState.DELIVERED}
+
+        assert isinstance(await held.do(Say(run=run, text="again " + script(bash("sleep 60"), {"text": "x"}))), Said)
+        view = await held.until(run, lambda v: v.decisions[0].state is DecisionState.OPEN)
+        asked = view.decisions[0]
+        await held.do(
+            AnswerDecision(run=run, decision=asked.id, revision=1, payload_hash=asked.payload_hash, answer=Allow())
+        )
+        view = await held.until(run, lambda v: v.tools)
+        assert isinstance(await held.do(Interrupt(run=run, turn=view.in_flight)), Done)
+        view = await held.until(run, lambda v: v.turns[1].state is TurnState.SETTLED)
+        assert view.turns[1].result is TurnResultKind.INTERRUPTED
+
+        command = "sleep 300 & (setsid sleep 301 &) ; sleep 302"
+        assert isinstance(await held.do(Say(run=run, text="more " + script(bash(command), {"text": "x"}))), Said)
+        view = await held.until(run, lambda v: v.decisions[0].state is DecisionState.OPEN)
+        asked = view.decisions[0]
+        await held.do(
+            AnswerDecision(run=run, decision=asked.id, revision=1, payload_hash=asked.payload_hash, answer=Allow())
+        )
+        session = held.coordinator.sessions[run]
+        await eventually(lambda: {"sleep 300", "sleep 301", "sleep 302"} <= {name_of(p) for p in carriers(session.nonce)})
+        assert isinstance(await held.do(Stop(run=run)), Done)
+        view = await held.until(run, lambda v: v.outcome is not None)
+        assert view.outcome is RunOutcome.INTERRUPTED and view.reason == "stopped"
+        assert view.receipt is not None and not view.receipt.remaining
+        assert carriers(session.nonce) == []
+        names = " ".join(one.name for one in view.receipt.ended)
+        assert "sleep 301" in names
+        reported = sum(turn.cost or 0 for turn in view.turns if turn.cost_known == "reported")
+        last = max(turn.cumulative or 0 for turn in session.rows.turns)
+        assert reported == last
