@@ -22,6 +22,7 @@ from store.vocab import (
     CustodyId,
     DecisionState,
     RunId,
+    TurnId,
     TurnSource,
     TurnState,
 )
@@ -49,6 +50,7 @@ class Books:
                     custody.set_native(tx, id=self._custody, native_id=book.native_id)
             case BookAccepted():
                 turns.accepted(tx, id=book.turn)
+                self._rode_in(tx, book.turn)
             case BookAgentTurn():
                 turns.record(
                     tx,
@@ -77,8 +79,15 @@ class Books:
                 else:
                     attention.clear(tx, run=self._run, kind=book.kind, key=book.key, by="footplate")
 
+    def _rode_in(self, tx: Tx, turn: TurnId) -> None:
+        """Answers that a turn carried have arrived when the agent began it."""
+        for decision in decisions.by_write(tx, self._run, turn):
+            if decision.state is DecisionState.DELIVERING:
+                decisions.delivered(tx, id=decision.id)
+
     def _settled(self, tx: Tx, book: BookSettled) -> None:
         result = book.result
+        self._rode_in(tx, book.turn)
         turns.settle(
             tx,
             id=book.turn,
@@ -141,6 +150,9 @@ class Books:
             decisions.delivered(tx, id=decision.id)
             if not event.accepted:
                 decisions.refused_by_agent(tx, id=decision.id, note=self._redactor.text(event.detail)[:500])
+        elif decision.state is DecisionState.DELIVERED and not event.accepted:
+            # The agent took the bytes first, and said later what became of them.
+            decisions.refused_by_agent(tx, id=decision.id, note=self._redactor.text(event.detail)[:500])
         elif decision.state is DecisionState.OPEN:
             decisions.withdraw(tx, id=decision.id, note=self._redactor.text(event.detail)[:500] or "no longer asked")
         self._clear(tx, decision.id)

@@ -51,6 +51,7 @@ KINDS: Final[Mapping[str, type]] = {
     "control-acked": base.ControlAcked,
     "idle": base.Idle,
     "reply": base.Reply,
+    "stderr": base.Stderr,
     "unknown": base.Unknown,
     "protocol-fault": base.ProtocolFault,
 }

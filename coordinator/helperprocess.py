@@ -48,18 +48,26 @@ async def run(
 ) -> Ended:
     """Run it to its end, or to ours. ``environment`` is whole; the nonce is added."""
     nonce = f"helper-{secrets.token_hex(12)}"
+    # Whoever of the helper's children lives on keeps the other end of this open, also one that left group, session and
+    # parent: told without reading all of /proc after every command.
+    tether, far_end = os.pipe()
     try:
-        process = _start(argv, cwd, {**environment, NONCE: nonce}, bool(input))
+        process = _start(argv, cwd, {**environment, NONCE: nonce}, bool(input), far_end)
     except OSError as problem:
+        os.close(tether)
         return Ended(code=127, out=b"", err=str(problem).encode(), cut="not started")
-    held = _Held(process, nonce, limit, input)
+    finally:
+        os.close(far_end)
+    held = _Held(process, nonce, tether, limit, input)
     try:
         return await held.watch(timeout)
     finally:
         held.end()
 
 
-def _start(argv: Sequence[str], cwd: Path, environment: Mapping[str, str], fed: bool) -> subprocess.Popen[bytes]:
+def _start(
+    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], fed: bool, far_end: int
+) -> subprocess.Popen[bytes]:
     """From the loop's own thread: the parent-death signal follows the thread that forked, and a pool's thread ends."""
     return subprocess.Popen(
         [*_death_signal(), *argv],
@@ -69,6 +77,7 @@ def _start(argv: Sequence[str], cwd: Path, environment: Mapping[str, str], fed: 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        pass_fds=(far_end,),
         bufsize=0,
     )
 
@@ -76,8 +85,9 @@ def _start(argv: Sequence[str], cwd: Path, environment: Mapping[str, str], fed: 
 class _Held:
     """One helper between its start and the proof that it is gone."""
 
-    def __init__(self, process: subprocess.Popen[bytes], nonce: str, limit: int, input: bytes) -> None:
-        self._process, self._nonce, self._limit, self._input = process, nonce, limit, memoryview(input)
+    def __init__(self, process: subprocess.Popen[bytes], nonce: str, tether: int, limit: int, input: bytes) -> None:
+        self._process, self._nonce, self._tether, self._limit = process, nonce, tether, limit
+        self._input = memoryview(input)
         self._out, self._err = bytearray(), bytearray()
         self._cut = ""
         self._loop = asyncio.get_running_loop()
@@ -147,12 +157,12 @@ class _Held:
         """Idempotent. The group is signalled before its leader is reaped: until then its number is nobody else's."""
         if self._code is not None:
             return
-        family = _descendants(self._process.pid)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._code = self._process.wait()
-        if family or self._cut:
+        if not _at_end(self._tether):
             _end_carriers(self._nonce)
+        os.close(self._tether)
         self._loop.remove_reader(self._pidfd)
         os.close(self._pidfd)
         for pipe in (self._process.stdout, self._process.stderr, self._process.stdin):
@@ -162,18 +172,12 @@ class _Held:
                 pipe.close()
 
 
-def _descendants(pid: int) -> list[int]:
-    found: list[int] = []
-    waiting = [pid]
-    while waiting:
-        parent = waiting.pop()
-        with contextlib.suppress(OSError):
-            for task in os.listdir(f"/proc/{parent}/task"):  # noqa: PTH208 - /proc, many times
-                with open(f"/proc/{parent}/task/{task}/children") as file:  # noqa: PTH123 - as above
-                    children = [int(child) for child in file.read().split()]
-                found += children
-                waiting += children
-    return found
+def _at_end(tether: int) -> bool:
+    os.set_blocking(tether, False)
+    try:
+        return os.read(tether, 1) == b""
+    except BlockingIOError:
+        return False
 
 
 def _end_carriers(nonce: str) -> None:

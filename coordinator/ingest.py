@@ -73,7 +73,7 @@ class Ingest:
                     batch.writes.append((str(record.facts.get("id", "")), record.kind))
                 case RecordKind.EXIT:
                     self._events(batch, record, at, self._driver.feed_end())
-                    how = str(record.facts.get("how", record.facts.get("code", "")))
+                    how = str(record.facts.get("exit", ""))
                     self._step(batch, machine.AgentExited(how=how))
                 case _:
                     pass

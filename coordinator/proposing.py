@@ -39,7 +39,7 @@ def last_terms(tx: Tx, repository: str) -> Last:
 def choose_agent(
     asked: str | None, last: Terms | None, default: str | None, found: Mapping[str, Found]
 ) -> Found | Refusal:
-    """The agent named; else the last one here, the configured one, the first that can run; never the practice agent unasked."""
+    """The agent named; else the last one here, the configured one, the first that can run; the practice agent last."""
     names = ", ".join(sorted(found))
     for name in (asked, last.agent if last else None, default):
         if name is None:
@@ -55,8 +55,8 @@ def choose_agent(
             return one.problem
     ready = [one for one in found.values() if one.ready]
     real = [one for one in ready if one.profile.billing is not Billing.PRACTICE]
-    if real:
-        return real[0]
+    if real or ready:
+        return (real or ready)[0]
     problems = [one.problem for one in found.values() if one.problem is not None]
     return problems[0] if problems else Refusal(RefusalReason.UNKNOWN_AGENT, {"agent": "", "agents": names})
 

@@ -193,8 +193,10 @@ class Stream:
                 upto = start
         if len(whole) - upto > CARRY:
             # No token is that long. It is given out redacted, and what goes on from a secret at the end is dropped.
-            self._swallowing = bool(spans) and spans[-1][1] == len(whole)
             upto = len(whole)
+            if spans and _GOES_ON.fullmatch(whole, spans[-1][1]):
+                spans[-1] = (spans[-1][0], upto)
+                self._swallowing = True
         out = _cut_out(whole, [span for span in spans if span[1] <= upto], skip, upto)
         self._held = whole[upto:]
         self._before = whole[max(0, upto - 1) : upto]

@@ -286,7 +286,7 @@ class HeldSession:
         """Endings as the supervisor reports them, for the screen and the books."""
         match record.kind:
             case RecordKind.EXIT:
-                self.exited = str(record.facts.get("how", record.facts.get("code", "")))
+                self.exited = str(record.facts.get("exit", ""))
             case RecordKind.FENCE:
                 self._fence_seen(record)
             case RecordKind.STEP:

@@ -187,7 +187,10 @@ def move(
     to: CustodyState,
     incarnation: IncarnationId | None = None,
 ) -> Custody | None:
+    """Move a hold on, if it is in an expected state (and still this console's, where ``incarnation`` is given)."""
     moves.check(moves.CUSTODY, expect, to)
+    if to is CustodyState.FENCING:
+        raise moves.ForbiddenMove("a fence has a reason: call fence()")
     parameters = {"id": id, "expect": dumps(sorted(expect)), "to": to, "incarnation": incarnation, "now": tx.now}
     row = one(tx, Custody, MOVE, parameters)
     if row is not None:

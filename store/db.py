@@ -241,8 +241,8 @@ def _roll_back(conn: sqlite3.Connection) -> None:
 
 
 async def _begun(conn: aiosqlite.Connection) -> None:
-    """Start the connection's thread and open. After a failure the thread is waited for: aiosqlite lets it answer to a loop
-    that may be closed by then."""
+    """Start the connection's thread and open. After a failure the thread is waited for: aiosqlite lets it answer to a
+    loop that may be closed by then."""
     try:
         await conn
     except BaseException:

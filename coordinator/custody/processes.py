@@ -7,7 +7,7 @@ import os
 import signal
 
 from coordinator.custody.types import ProcessIdentity
-from coordinator.supervisor import ending, kin
+from coordinator.supervisor import kin, roll
 
 
 def boot_id() -> str:
@@ -35,12 +35,12 @@ def carriers(nonce: str) -> list[int]:
 
 def kill_carriers(nonce: str) -> list[int]:
     """Send KILL to every carrier; returns those to whom it was sent. Call again until there are none."""
-    return [pid for pid in carriers(nonce) if ending.kill_carrier(pid, nonce)]
+    return [pid for pid in carriers(nonce) if roll.kill_carrier(pid, nonce)]
 
 
 def kill_identity(identity: ProcessIdentity) -> bool:
     """Send KILL to exactly this process; False when it is not there (any more)."""
-    return identity.boot_id == kin.boot_id() and ending.through_pidfd(
+    return identity.boot_id == kin.boot_id() and roll.through_pidfd(
         identity.pid, identity.start_ticks, (signal.SIGKILL,)
     )
 

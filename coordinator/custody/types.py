@@ -50,6 +50,8 @@ class HoldSpec:
     spool_limit: int = 4 * 1024 * 1024 * 1024
     chunk_limit: int = 256 * 1024
     write_timeout: float = 30.0
+    linger: float = 10.0
+    """How long after ``gone`` the supervisor waits for somebody to read it, while nobody is attached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,6 +60,8 @@ _NEVER_INHERITED: Final = frozenset(
 )
 _CANCELS_QUEUE: Final = (2, 1, 332)
 """The oldest version seen to take ``cancel_queued``."""
+_TAKES_COMPOSED: Final = (2, 1, 248)
+"""The oldest version said to take ``client_composed``."""
 _SLASH = re.compile(r"\A/(\S+)")
 _ENDED: Final = "The operator ended the session."
 
@@ -149,6 +151,10 @@ class ClaudeDriver:
         known = (*self._state.sent, *self._state.settled)
         if turn not in known:
             self._state.sent.append(turn)
+        composed = self.slash(text) is None and (text.lstrip().startswith("/") or "@" in text)
+        if composed and text.startswith("/") and not self._is_at_least(_TAKES_COMPOSED):
+            # The older generation knows no flag against it; seen there: a space before the slash is enough.
+            text = f" {text}"
         line: Json = {
             "type": "user",
             "message": {"role": "user", "content": text},
@@ -156,7 +162,7 @@ class ClaudeDriver:
             "session_id": "",
             "uuid": turn,
         }
-        if self.slash(text) is None and (text.lstrip().startswith("/") or "@" in text):
+        if composed:
             # Else the agent would run a command, or read a file into the text, that nobody meant.
             line["client_composed"] = True
         return encode_line(line)
@@ -195,7 +201,8 @@ class ClaudeDriver:
     def farewell(self) -> bytes:
         denials = [
             _response(request, {"behavior": "deny", "message": _ENDED, "interrupt": True})
-            for request in self._state.asks
+            for request, ask in self._state.asks.items()
+            if not ask.arrived
         ]
         end = {"subtype": "end_session", "reason": _ENDED}
         # Not counted: the supervisor keeps a newer farewell in place of the one before, and sends at most one.
@@ -225,8 +232,12 @@ class ClaudeDriver:
     def _cancels_queue(self) -> bool:
         if "interrupt_cancel_queued_v1" in self._state.abilities:
             return True
-        numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", self._state.version)
-        return numbers is not None and tuple(int(n) for n in numbers.groups()) >= _CANCELS_QUEUE
+        return self._is_at_least(_CANCELS_QUEUE)
+
+    def _is_at_least(self, version: tuple[int, int, int]) -> bool:
+        """False while the version is not known."""
+        numbers = re.match(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})", self._state.version)
+        return numbers is not None and tuple(int(n) for n in numbers.groups()) >= version
 
 
 class RehearsalDriver(ClaudeDriver):

@@ -43,12 +43,29 @@ def withdrawn(state: State, line: Json, out: Out) -> bool:
     return True
 
 
+def answered(state: State, request_id: str, response: Json, out: Out) -> bool:
+    """With replay on, the agent repeats the answers that it reads. Whether the line is such a one.
+
+    It shows that the answer arrived; a refusal may follow with the tool's result. It also tells a driver that was
+    restored from before the answer what was answered.
+    """
+    ask = state.asks.get(request_id)
+    if ask is None:
+        return False
+    ask.answered = ask.answered or text(mapping(response, "response"), "behavior") or "deny"
+    if not ask.arrived:
+        ask.arrived = True
+        out.append(DecisionResolved(request=request_id, accepted=True))
+    return True
+
+
 def used(state: State, call: str, out: Out) -> None:
     """The asked call runs: the answer arrived."""
     for request_id, ask in list(state.asks.items()):
         if call and ask.call == call:
             del state.asks[request_id]
-            out.append(DecisionResolved(request=request_id, accepted=True))
+            if not ask.arrived:
+                out.append(DecisionResolved(request=request_id, accepted=True))
 
 
 def finished(state: State, call: str, ok: bool, output: str, meta: Json, out: Out) -> None:
@@ -57,7 +74,8 @@ def finished(state: State, call: str, ok: bool, output: str, meta: Json, out: Ou
         if call and ask.call == call:
             del state.asks[request_id]
             accepted, detail = claude_decisions.verdict(ask, ok, output, meta)
-            out.append(DecisionResolved(request=request_id, accepted=accepted, detail=detail))
+            if not (accepted and ask.arrived):
+                out.append(DecisionResolved(request=request_id, accepted=accepted, detail=detail))
 
 
 def turn_ended(state: State, out: Out) -> None:
@@ -65,4 +83,5 @@ def turn_ended(state: State, out: Out) -> None:
     for request_id, ask in list(state.asks.items()):
         if not ask.agent:
             del state.asks[request_id]
-            out.append(DecisionWithdrawn(request=request_id, why="the turn ended"))
+            if not ask.arrived:
+                out.append(DecisionWithdrawn(request=request_id, why="the turn ended"))

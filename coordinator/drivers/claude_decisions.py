@@ -39,6 +39,8 @@ _TITLES = {
 _COMPOUND = re.compile(r"&&|;|\||\$\(|`|\n|\r|>|&|<\(|<<")
 """A rule on a command's beginning cannot hold what follows any of these."""
 
+_EDITS = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
+
 _DIFF_LINES = 4_000
 """Matching is quadratic at worst; longer edits are shown as all the old lines, then all the new ones."""
 
@@ -97,7 +99,7 @@ def _rule_words(rule: Json) -> str | None:
     if not content:
         return f"every use of {tool}"
     if tool == "Bash":
-        if content.endswith(":*"):
+        if content.endswith((":*", " *")):
             return f"Bash commands that begin with {content[:-2]}"
         return f"exactly this Bash command: {content}"
     return f"{tool} of {content}"
@@ -107,24 +109,25 @@ def rule_of(tool: str, tool_input: Json, suggestions: Sequence[Json]) -> tuple[s
     """What could be allowed for the run, in words, and the payload behind it; (None, ()) where no rule can hold."""
     if tool == "Bash" and _COMPOUND.search(text(tool_input, "command")):
         return None, ()
-    said: list[str] = []
-    payload: list[Json] = []
+    rules: list[tuple[str, Json]] = []
+    wider: list[tuple[str, Json]] = []
     for suggestion in suggestions:
         kind = text(suggestion, "type")
+        here = {**suggestion, "destination": "session"}
         if kind == "addRules" and text(suggestion, "behavior") == "allow":
-            rules = [rule for rule in objects(suggestion, "rules") if _rule_words(rule)]
-            if not rules:
-                continue
-            said += [spoken for rule in rules if (spoken := _rule_words(rule))]
-            payload.append({**suggestion, "rules": rules, "destination": "session"})
-        elif kind == "addDirectories" and words(suggestion, "directories"):
-            said += [f"files under {folder}" for folder in words(suggestion, "directories")]
-            payload.append({**suggestion, "directories": words(suggestion, "directories"), "destination": "session"})
-        elif kind == "setMode" and text(suggestion, "mode") == "acceptEdits":
+            kept = [rule for rule in objects(suggestion, "rules") if _rule_words(rule)]
+            said = "; ".join(spoken for rule in kept if (spoken := _rule_words(rule)))
+            if kept:
+                rules.append((said, {**here, "rules": kept}))
+        elif kind == "addDirectories" and words(suggestion, "directories") and tool != "Bash":
+            folders = words(suggestion, "directories")
+            wider.append(("; ".join(f"files under {folder}" for folder in folders), {**here, "directories": folders}))
+        elif kind == "setMode" and text(suggestion, "mode") == "acceptEdits" and tool in _EDITS:
             # Any other mode would let the agent decide for the operator, and is no rule about its like.
-            said.append("all edits to files, without asking")
-            payload.append({**suggestion, "destination": "session"})
-    return ("; ".join(said), tuple(payload)) if payload else (None, ())
+            wider.append(("all edits to files, without asking", here))
+    # The agent puts a change of mode beside the rule for one command: seen to let every later edit through unasked.
+    offered = rules or wider
+    return ("; ".join(said for said, _ in offered), tuple(payload for _, payload in offered)) if offered else (None, ())
 
 
 def _questions(tool_input: Json) -> tuple[Question, ...]:

@@ -23,7 +23,7 @@ from coordinator.drivers.base import (
 from coordinator.drivers.claude_results import context_tokens, window_for
 from coordinator.drivers.claude_state import State, Stream, remember
 from coordinator.drivers.claude_tools import (
-    TASK_TOOLS,
+    PLAN_TOOLS,
     apply_task_call,
     output_text,
     plan_items,
@@ -38,6 +38,7 @@ SYNTHETIC = "<synthetic>"
 """The model that the agent names on messages that it wrote itself: failures, output of local commands."""
 
 _LOCAL = re.compile(r"\A<local-command-(\w+)>(.*)</local-command-\1>\s*\Z", re.DOTALL)
+_OWN_NOTE = "<task-notification>"
 _SPEAKERS = 64
 
 
@@ -135,9 +136,8 @@ def _tool_started(state: State, block: Json, parent: str | None, out: Out) -> No
         remember(state.background_calls, call)
     if parent is not None:
         return
-    if name == "TodoWrite" and (items := todo_items(tool_input)) is not None:
-        out.append(PlanUpdated(items=items))
-    elif name in TASK_TOOLS:
+    if name in PLAN_TOOLS:
+        # Shown when the call succeeded: an agent without these tools calls them all the same, and is refused.
         state.plan_calls[call] = json.dumps([name, tool_input])
 
 
@@ -151,7 +151,10 @@ def _tool_finished(state: State, block: Json, detail: Json, meta: Json, parent: 
     kept = state.plan_calls.pop(call, None)
     if kept is not None and not failed:
         name, tool_input = json.loads(kept)
-        if apply_task_call(state.plan, name, tool_input, output, detail):
+        if name == "TodoWrite":
+            if (items := todo_items(tool_input)) is not None:
+                out.append(PlanUpdated(items=items))
+        elif apply_task_call(state.plan, name, tool_input, output, detail):
             out.append(PlanUpdated(items=plan_items(state.plan.values())))
 
 
@@ -177,6 +180,9 @@ def user(state: State, line: Json, out: Out) -> bool:
         local = _LOCAL.match(said)
         if local:
             out.append(Notice(text=local.group(2).strip() or "(no output)"))
+        elif text(mapping(line, "origin"), "kind") not in ("", "human", "user") or said.startswith(_OWN_NOTE):
+            # The agent's own note to itself goes through the same door as our lines, and is echoed like them.
+            claude_turns.woken(state, "background task ended")
         else:
             claude_turns.echoed(state, text(line, "uuid"), out)
     elif said and parent is None:

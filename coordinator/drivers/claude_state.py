@@ -18,6 +18,8 @@ class Ask(msgspec.Struct):
     agent: str = ""
     answered: str = ""
     """``allow``, ``deny`` or ``reply`` once answered."""
+    arrived: bool = False
+    """The agent repeated the answer; what it made of it is still to come."""
 
 
 class Task(msgspec.Struct):
@@ -71,6 +73,11 @@ class State(msgspec.Struct):
     woken: str = ""
     """Why the agent may begin by itself: a background task ended while it was at rest."""
     cumulative: int | None = None
+    """What the process has cost, over all its conversations."""
+    carried: int = 0
+    """What its earlier conversations cost: the newer generation starts its total again at ``/clear``."""
+    cleared: bool = False
+    """The conversation changed since the last result."""
     error: str = ""
     """The class that the agent gave to the last failure in this turn."""
     error_status: int | None = None

@@ -171,6 +171,7 @@ def _limit(state: State, line: Json, out: Out) -> bool:
 def _reset(state: State, line: Json, out: Out) -> bool:
     # Its ``new_conversation_id`` is not the session's new id; that one comes with the next init.
     state.context = None
+    state.cleared = True
     out.append(Notice(text="the agent cleared its conversation"))
     return True
 

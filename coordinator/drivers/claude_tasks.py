@@ -1,6 +1,6 @@
 """Background tasks of the agent: which run, how those that ended did. A foreground command is none of them."""
 
-from coordinator.drivers import claude_asks
+from coordinator.drivers import claude_asks, claude_turns
 from coordinator.drivers.base import AgentEvent, BackgroundChanged, BackgroundTask
 from coordinator.drivers.claude_state import KEPT, EndedTask, State, Task
 from coordinator.drivers.json_fields import Json, listing, mapping, objects, text, word
@@ -95,8 +95,8 @@ def notified(state: State, line: Json, out: Out) -> bool:
     ended = _end(state, task_id, how)
     if ended:
         _tell(state, (ended,), out)
-    if background and not state.working:
-        state.woken = "background task ended"
+    if background:
+        claude_turns.woken(state, "background task ended")
     return True
 
 

@@ -19,12 +19,12 @@ _SUBJECT_KEYS = (
     "url",
     "query",
     "skill",
-    "description",
     "subject",
+    "description",
     "prompt",
 )
 PLAN_STATES = {"pending": "pending", "in_progress": "active", "completed": "done"}
-TASK_TOOLS = frozenset({"TaskCreate", "TaskUpdate"})
+PLAN_TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate"})
 _NUMBER = re.compile(r"#(\w+)")
 _LISTED = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[([ xX])\]\s+)?(\S.*)$")
 

@@ -82,6 +82,9 @@ def echoed(state: State, turn: str, out: Out) -> None:
     """The agent repeats our line when it takes it up. A line that it had before it repeats and drops."""
     if turn in state.settled:
         out.append(Notice(text="the agent had this message before and did nothing with it"))
+    elif turn and _names_turns(state) and turn not in state.begun and turn not in state.sent:
+        # That generation announces each of our lines before it echoes it: this one is not ours.
+        out.append(Notice(text="the agent added a message of its own to the conversation"))
     elif turn:
         if turn == state.guessed:
             state.guessed = ""
@@ -91,6 +94,11 @@ def echoed(state: State, turn: str, out: Out) -> None:
 def _names_turns(state: State) -> bool:
     """The newer generation says which line begins; then order must not be guessed from."""
     return "msg_lifecycle_v1" in state.abilities
+
+
+def woken(state: State, why: str) -> None:
+    if not state.working:
+        state.woken = why
 
 
 def wakes(state: State, out: Out) -> None:
@@ -131,6 +139,17 @@ def _settle(state: State, turns: Sequence[str]) -> None:
         remember(state.settled, turn)
 
 
+def _whole_cost(state: State, told: MicroUsd | None, marginal: MicroUsd | None) -> MicroUsd | None:
+    """The process's cost. A total that falls with ``/clear`` started again; one that falls otherwise is passed on."""
+    if told is None:
+        return None
+    before = state.cumulative or 0
+    if state.cleared and state.carried + told < before:
+        state.carried = before if marginal is None else max(before + marginal - told, 0)
+    state.cleared = False
+    return MicroUsd(state.carried + told)
+
+
 def result(state: State, line: Json, out: Out) -> bool:
     if not word(line, "subtype"):
         return False
@@ -155,14 +174,15 @@ def result(state: State, line: Json, out: Out) -> bool:
     while len(state.windows) > _WINDOWS:
         del state.windows[next(iter(state.windows))]
     window = window_for(state.speaker, state.windows)
-    cumulative = micro_usd(line.get("total_cost_usd"))
+    marginal = marginal_of(line)
+    cumulative = _whole_cost(state, micro_usd(line.get("total_cost_usd")), marginal)
     out.append(
         TurnResult(
             turns=tuple(TurnId(turn) for turn in turns),
             kind=kind,
             subtype=text(line, "subtype"),
             cumulative=cumulative,
-            marginal=marginal_of(line),
+            marginal=marginal,
             usage=usage_of(line),
             duration_ms=whole(line, "duration_ms"),
             api_duration_ms=whole(line, "duration_api_ms"),
@@ -194,6 +214,7 @@ def session(state: State, native_id: str, out: Out) -> None:
     first = not state.native_id
     state.native_id = native_id
     state.context = None
+    state.cleared = not first
     out.append(SessionReady(native_id=native_id) if first else ConversationChanged(native_id=native_id))
 
 
@@ -239,6 +260,8 @@ def control_response(state: State, line: Json, out: Out) -> bool:
     request_id = word(response, "request_id")
     if request_id is None or text(response, "subtype") not in ("success", "error"):
         return False
+    if claude_asks.answered(state, request_id, response, out) or "behavior" in mapping(response, "response"):
+        return True
     number = request_id.rpartition("-")[2]
     if number.isdecimal() and len(number) < 10:
         # A console that was restarted may know fewer of its writes than the agent has answered.

@@ -153,7 +153,7 @@ def next_lines(session: Session, after_turn: bool) -> list[UserLine] | None:
                 return take(session, everything=after_turn)
             after_turn = False
             if session.eof:
-                if not session.running:
+                if not any(running.background for running in session.running.values()):
                     return None
                 patience = patience or time.monotonic() + BACKGROUND_PATIENCE
                 if not session.newer and time.monotonic() > patience:

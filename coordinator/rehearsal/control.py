@@ -67,6 +67,8 @@ def hear_user(session: Session, told: Json) -> None:
             return
         if line.uuid is not None:
             session.seen.add(line.uuid)
+        if session.told_state == "idle":
+            session.state("running")
         session.lifecycle(line, "queued")
         session.inbox.append(line)
         session.changed.notify_all()
@@ -91,6 +93,12 @@ def hear_answer(session: Session, told: Json) -> None:
             pending.error = str(response.get("error"))
         else:
             pending.response = response.get("response")
+        if not session.newer:
+            session.state("running")
+        if session.flags.replay:
+            # The host's own answers are replayed like its turns.
+            session.wire.send(told)
+        session.state("running")
         session.changed.notify_all()
 
 
@@ -116,7 +124,8 @@ def hear_request(session: Session, told: Json) -> None:
         response = {"subtype": "error", "request_id": identity, "error": str(fault)}
         response |= {"error_code": fault.code} if fault.code and session.newer else {}
     session.wire.send({"type": "control_response", "response": response})
-    if after := AFTERWARDS.get(subtype):
+    after = AFTERWARDS.get(subtype)
+    if after is not None and response["subtype"] == "success":
         after(session, request)
 
 
@@ -191,8 +200,11 @@ def set_permission_mode(session: Session, request: Json) -> Json:
     if mode == "bypassPermissions" and not session.flags.may_bypass:
         raise ControlFault("Cannot set permission mode to bypassPermissions: the session was not launched to allow it")
     session.mode = "default" if mode == "manual" else mode
-    session.wire.system("status", status=None, permissionMode=session.mode)
     return {"mode": session.mode}
+
+
+def tell_mode(session: Session, request: Json) -> None:
+    session.wire.system("status", status=None, permissionMode=session.mode)
 
 
 def set_model(session: Session, request: Json) -> None:
@@ -249,4 +261,8 @@ HANDLERS: Mapping[str, Handler] = {
     "get_settings": nothing,
     "mcp_status": nothing,
 }
-AFTERWARDS: Mapping[str, Callable[[Session, Json], None]] = {"interrupt": abort, "end_session": end}
+AFTERWARDS: Mapping[str, Callable[[Session, Json], None]] = {
+    "interrupt": abort,
+    "end_session": end,
+    "set_permission_mode": tell_mode,
+}

@@ -77,4 +77,6 @@ def request(tool: str, call: Json, use: str, mode: str, newer: bool) -> Json:
     else:
         suggestion = {"type": "setMode", "mode": "acceptEdits", "destination": "session"}
         asked |= {"description": str(call.get("file_path", "")).rpartition("/")[2], "decision_reason_type": "mode"}
-    return asked | ({} if mode == "plan" else {"permission_suggestions": [suggestion]})
+    # The newer generation suggests no rule for a command of several lines.
+    unruly = mode == "plan" or (newer and "\n" in str(call.get("command", "")))
+    return asked | ({} if unruly else {"permission_suggestions": [suggestion]})

@@ -7,7 +7,7 @@ is in toolbox.py, what goes wrong on purpose in mischief.py.
 import json
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from coordinator.rehearsal import mischief
@@ -108,8 +108,9 @@ class Player:
             if step.text is None and not step.tools:
                 return
         session.check()
-        message = Message(session, step, self.lines)
-        self.echo()
+        message = Message(session, step, self.echo)
+        if session.newer and session.flags.partial:
+            self.echo()
         message.begin()
         uses: list[tuple[str, str, Json]] = []
         try:
@@ -221,10 +222,10 @@ class OutOfBudget(Exception):
 class Message:
     """One answer of the pretended model: its blocks, streamed where the host asks for it, and whole in any case."""
 
-    def __init__(self, session: Session, step: Step, lines: list[UserLine]) -> None:
+    def __init__(self, session: Session, step: Step, before_whole: Callable[[], None]) -> None:
         self.session = session
         self.step = step
-        self.lines = lines
+        self.before_whole = before_whole
         self.id = f"msg_{secrets.token_hex(8)}"
         self.index = -1
         self.usage = {
@@ -244,7 +245,8 @@ class Message:
 
     def think(self, text: str) -> None:
         self.open({"type": "thinking", "thinking": "", "signature": ""})
-        self.stream(text, lambda piece: {"type": "thinking_delta", "thinking": piece}, text_block=False)
+        pieces = None if self.session.pace else 1
+        self.stream(text, lambda piece: {"type": "thinking_delta", "thinking": piece}, pieces, text_block=False)
         self.event(
             {
                 "type": "content_block_delta",
@@ -256,7 +258,7 @@ class Message:
 
     def text(self, text: str) -> None:
         self.open({"type": "text", "text": ""})
-        self.stream(text, lambda piece: {"type": "text_delta", "text": piece}, text_block=True)
+        self.stream(text, lambda piece: {"type": "text_delta", "text": piece}, self.step.chunks, text_block=True)
         self.close({"type": "text", "text": text})
 
     def tool(self, use: str, name: str, call: Json) -> None:
@@ -275,19 +277,19 @@ class Message:
         self.whole(block)
         self.event({"type": "content_block_stop", "index": self.index})
 
-    def stream(self, text: str, delta: Any, *, text_block: bool) -> None:
+    def stream(self, text: str, delta: Any, chunks: int | None, *, text_block: bool) -> None:
         pace = self.session.pace if self.step.slow is None else self.step.slow
         done = ""
         try:
-            for piece in pieces(text, self.step.chunks, smooth=self.session.pace > 0 and self.step.slow is None):
+            for piece in pieces(text, chunks, smooth=self.session.pace > 0 and self.step.slow is None):
                 self.delta(delta(piece))
                 done += piece
                 if pace:
                     self.session.wait(pace)
                 self.session.check()
         except Aborted:
-            if text_block and self.session.newer:
-                self.whole({"type": "text", "text": done}, aborted=True)
+            if text_block:
+                self.whole({"type": "text", "text": done}, aborted=self.session.newer)
             raise
 
     def body(self, content: list[Json]) -> Json:
@@ -303,6 +305,7 @@ class Message:
         }
 
     def whole(self, block: Json, *, aborted: bool = False) -> None:
+        self.before_whole()
         line: Json = {"type": "assistant", "message": self.body([block]), "parent_tool_use_id": None}
         line |= {"aborted": True} if aborted else {}
         self.session.wire.say(line | {"timestamp": now()})

@@ -1,6 +1,6 @@
 """The script language: what the practice agent will say and do, read from TOML or from a directive in a turn.
 
-All that is checked about a script is checked here, before the first byte is spoken, so that a mistake in it is one clear
+All that is checked about a script is checked here, before the first byte is spoken, so that a mistake is one clear
 sentence and never a session that goes wrong half way. Nothing here performs a step. README.md beside this file is the
 language for people.
 """

@@ -94,6 +94,7 @@ class Session:
     last_failed: bool = False
     initialized: bool = False
     interrupted: bool = False
+    told_state: str = "idle"
 
     @property
     def newer(self) -> bool:
@@ -135,8 +136,9 @@ class Session:
             self.wire.say({"type": "command_lifecycle", "command_uuid": line.uuid, "state": state})
 
     def state(self, state: str) -> None:
-        if self.newer and self.emits_states:
+        if self.emits_states and state != self.told_state:
             self.wire.system("session_state_changed", state=state)
+        self.told_state = state
 
     def init_line(self, lines: list[UserLine]) -> None:
         tools = ["Task", "Bash", "Edit", "Read", "TodoWrite", "Write"]

@@ -39,7 +39,9 @@ def run(session: Session, line: UserLine, name: str, started: float) -> None:
             session.init_line([line])
             said = f"Estimated cost: ${session.spending.total:.4f}"
             local(session, said)
-    if session.flags.replay and name != "compact":
+    if not session.newer and not said:
+        local(session, "(no content)")
+    if session.newer and session.flags.replay and name != "compact":
         replay(session, line)
     extra: Json = {"result": said, "stop_reason": None, "terminal_reason": None, "api_error_status": None}
     extra |= {"local_command": name} if session.newer else {}

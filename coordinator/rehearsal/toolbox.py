@@ -104,6 +104,7 @@ class Toolbox:
             session.wait(None, lambda: pending.answered or session.eof, during="tools")
         except Aborted:
             self.denials.append({"tool_name": name, "tool_use_id": use, "tool_input": call})
+            session.state("running")
             raise
         finally:
             with session.changed:
@@ -202,26 +203,28 @@ class Toolbox:
                     running.done.wait(5)
         except Aborted:
             running.end(signal.SIGTERM)
+            tell_foreground(session, running, "stopped")
             raise
         with session.changed:
             session.running.pop(running.task, None)
+        tell_foreground(session, running, "failed" if running.code else "completed")
         return tools.command_outcome(running)
 
     def ended(self, running: Running) -> None:
         """Called when a command's leader has ended; a background one wakes the agent, as it does the real one."""
         session = self.session
         with session.changed:
+            status = "failed" if running.code else "completed"
             if running.background:
-                status = "stopped" if running.stopped else ("failed" if running.code else "completed")
                 # The tool's own lines come first: a very short command may end before it was announced.
                 while not running.announced and not session.ending:
                     session.changed.wait(0.05)
-                session.running.pop(running.task, None)
-                if not running.stopped:
-                    tell_ended(session, running, status)
-                    origin = {"kind": "task-notification"}
-                    text = f"Background command {running.title!r} {status}"
-                    session.inbox.append(UserLine(text=text, uuid=None, content=text, origin=origin))
+            session.running.pop(running.task, None)
+            if running.background and not running.stopped:
+                tell_ended(session, running, status)
+                origin = {"kind": "task-notification"}
+                text = f"Background command {running.title!r} {status}"
+                session.inbox.append(UserLine(text=text, uuid=None, content=text, origin=origin))
             session.changed.notify_all()
 
 
@@ -240,6 +243,19 @@ def announce(session: Session, running: Running) -> None:
         session.changed.notify_all()
 
 
+def tell_foreground(session: Session, running: Running, status: str) -> None:
+    """A command that was announced because it took long has its end told too, unlike one that was quick."""
+    if running.announced:
+        session.wire.system(
+            "task_notification",
+            task_id=running.task,
+            tool_use_id=running.use,
+            status=status,
+            output_file="",
+            summary=running.title,
+        )
+
+
 def tell_tasks(session: Session) -> None:
     if session.newer:
         live = [one for one in session.running.values() if one.background]
@@ -251,6 +267,8 @@ def tell_ended(session: Session, running: Running, status: str) -> None:
     patched = "killed" if status == "stopped" else status
     patch = {"status": patched, "end_time": int(time.time() * 1000)}
     session.wire.system("task_updated", task_id=running.task, patch=patch)
+    if not session.newer and status != "stopped" and session.told_state == "idle":
+        session.state("running")
     code = running.code or 0
     summary = f'Background command "{running.title}" {status}' + ("" if status == "stopped" else f" (exit code {code})")
     session.wire.system(

@@ -108,6 +108,7 @@ def _nothing(number: int, frame: object) -> None:
 def main() -> int:
     """Both processes come through here; returns the exit code of each."""
     umask = os.umask(0o077)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # a console's own descriptors may be inheritable: none of them is ours
     try:
         os.setsid()
     except OSError:

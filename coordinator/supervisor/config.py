@@ -42,6 +42,7 @@ class Config:
             self.spool_limit = int(facts["spool_limit"])
             self.chunk_limit = int(facts["chunk_limit"])
             self.write_timeout = float(facts["write_timeout"])
+            self.linger = float(facts["linger"])
         except KeyError as error:
             raise BadConfig(f"missing: {error.args[0]}") from None
         except (ValueError, TypeError):

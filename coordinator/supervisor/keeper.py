@@ -10,7 +10,8 @@ import os
 import time
 
 from .config import Config
-from .ending import Hands, Ladder, Roll, Seen, exit_word
+from .ending import Hands, Ladder, exit_word
+from .roll import Roll, Seen
 from .spool import Spool
 
 
@@ -30,6 +31,7 @@ def _end(code: int, config: Config, spool: Spool) -> int:
     roll = Roll(os.getpid(), config.spared, config.nonce)
     spool.cut()
     agent = spool.agent
+    began = time.monotonic()
     exits: dict[int, int] = {}
 
     def reap() -> bool:
@@ -41,6 +43,7 @@ def _end(code: int, config: Config, spool: Spool) -> int:
             if pid == 0:
                 return True
             exits[pid] = os.waitstatus_to_exitcode(status)
+            roll.reaped(pid, "kill", int((time.monotonic() - began) * 1000))
 
     def record(step: str, left: list[Seen]) -> None:
         del step, left  # nobody is there to see it; the receipt says it all

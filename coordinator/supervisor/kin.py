@@ -13,14 +13,15 @@ _PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 class Stat:
     """What ``/proc/PID/stat`` says, as far as it is needed."""
 
-    __slots__ = ("parent", "pid", "session", "state", "ticks")
+    __slots__ = ("parent", "pid", "session", "state", "threads", "ticks")
 
-    def __init__(self, pid: int, state: str, parent: int, session: int, ticks: int) -> None:
+    def __init__(self, pid: int, state: str, parent: int, session: int, ticks: int, threads: int) -> None:
         self.pid = pid
         self.state = state
         self.parent = parent
         self.session = session
         self.ticks = ticks
+        self.threads = threads
 
     @property
     def dead(self) -> bool:
@@ -61,7 +62,7 @@ def stat(pid: int) -> Stat | None:
     fields = text[close + 1 :].split()
     if close < 0 or len(fields) < 20:
         return None
-    return Stat(pid, fields[0].decode(), int(fields[1]), int(fields[3]), int(fields[19]))
+    return Stat(pid, fields[0].decode(), int(fields[1]), int(fields[3]), int(fields[19]), int(fields[17]))
 
 
 def name(pid: int) -> str:
@@ -83,15 +84,17 @@ def called(pid: int) -> frozenset[str]:
     return frozenset(names)
 
 
-def children(pid: int) -> list[int]:
-    """Direct children, of all threads of the process; zombies included."""
+def children(pid: int, threads: int = 0) -> list[int]:
+    """Direct children, of all threads of the process; zombies included. One known thread saves the listing."""
+    if threads == 1:
+        return [int(child) for child in read(f"/proc/{pid}/task/{pid}/children").split()]
     try:
-        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
+        tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
     except OSError:
         return []
     found: list[int] = []
-    for thread in threads:
-        found += map(int, read(f"/proc/{pid}/task/{thread}/children").split())
+    for task in tasks:
+        found += map(int, read(f"/proc/{pid}/task/{task}/children").split())
     return found
 
 
@@ -112,17 +115,17 @@ def descendants(root: int) -> list[Stat]:
     scan = None if _HAS_CHILDREN_FILE else _children_by_scan()
     found: list[Stat] = []
     seen = {root}
-    todo = [root]
+    todo = [(root, 0)]
     while todo:
-        pid = todo.pop()
-        for child in children(pid) if scan is None else scan.get(pid, []):
+        pid, threads = todo.pop()
+        for child in children(pid, threads) if scan is None else scan.get(pid, []):
             if child in seen:
                 continue
             seen.add(child)
             facts = stat(child)
             if facts is not None:
                 found.append(facts)
-                todo.append(child)
+                todo.append((child, facts.threads))
     return found
 
 
@@ -132,16 +135,28 @@ def direct_children(pid: int) -> list[int]:
 
 
 def descends_from(pid: int, ancestors: frozenset[int]) -> bool | None:
-    """Whether any ancestor of ``pid``, or itself, is among these; None when its line cannot be followed."""
-    for _ in range(4096):
-        if pid in ancestors:
+    """Whether any ancestor of ``pid``, or itself, is among these; None when ``pid`` itself is not to be seen.
+
+    An ancestor that ends meanwhile hands its children on, so the line is followed again. One that is missing twice is
+    there and hidden (``hidepid``): it belongs to somebody else, and so is not below us.
+    """
+    missing = 0
+    for _ in range(8):
+        at = pid
+        while at not in ancestors:
+            if at <= 1:
+                return False
+            facts = stat(at)
+            if facts is None:
+                break
+            at = facts.parent
+        else:
             return True
-        if pid <= 1:
-            return False
-        facts = stat(pid)
-        if facts is None:
+        if at == pid:
             return None
-        pid = facts.parent
+        if at == missing:
+            return False
+        missing = at
     return None
 
 

@@ -62,6 +62,7 @@ class Output:
         return True
 
     def _too_long(self, fd: int, data: bytes) -> bool:
+        # Only the line that a chunk ends and the one that it begins: the limit is far more than a chunk.
         last = data.rfind(b"\n")
         first = self._lines[fd] + (data.find(b"\n") if last >= 0 else len(data))
         self._lines[fd] = len(data) - last - 1 if last >= 0 else first

@@ -13,16 +13,16 @@ import time
 
 from . import agent, kin
 from .config import Config
-from .ending import Hands, Ladder, Roll, Seen, exit_word
+from .ending import Hands, Ladder, exit_word
 from .loop import Loop
 from .output import Output
 from .peers import SOCKET, Peer, Peers
+from .roll import Roll, Seen
 from .spool import Spool
 from .wireformat import VERSIONS_SPOKEN
 from .writes import Stdin
 
 _SYNC_SECONDS = 1.0
-_LINGER_SECONDS = 10.0
 _LINGER_ATTACHED_SECONDS = 600.0
 _WALL_LOOK_SECONDS = 10.0
 _REMAINING_LOOK_SECONDS = 1.0
@@ -181,6 +181,8 @@ class Worker:
                 return False
             if pid == 0:
                 return True
+            if self._ladder is not None:
+                self._roll.reaped(pid, self._ladder.step or "exited", self._ladder.ms(self._now()))
             if self._agent is not None and pid == self._agent.pid and self._agent_alive:
                 self._agent_left(status)
 
@@ -354,7 +356,7 @@ class Worker:
         self._spool.append_facts("end", {})
         self._spool.sync()
         attached = self._peers.attached is not None
-        self._linger_until = now + (_LINGER_ATTACHED_SECONDS if attached else _LINGER_SECONDS)
+        self._linger_until = now + (_LINGER_ATTACHED_SECONDS if attached else self._config.linger)
 
     def _record_gone(self, receipt: Head) -> None:
         if self._spool.append_facts("gone", receipt):
@@ -369,7 +371,7 @@ class Worker:
     def _detached(self) -> None:
         self._stdin.drop_unbegun("lost")
         if self._gone:
-            self._linger_until = min(self._linger_until, self._now() + _LINGER_SECONDS)
+            self._linger_until = min(self._linger_until, self._now() + self._config.linger)
 
     def _verb(self, peer: Peer, verb: str, head: Head, body: bytes) -> None:
         n = head.get("n")

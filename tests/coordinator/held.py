@@ -1,6 +1,7 @@
 """A coordinator on a scratch house, with the practice agent as a real process: what the tests of holding begin with."""
 
 import asyncio
+import json
 import os
 import subprocess
 from collections.abc import AsyncIterator, Callable
@@ -37,7 +38,18 @@ def repository(folder: Path) -> Path:
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
     for command in (
         ["git", "init", "-q", "-b", "main"],
-        ["git", "-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "-q", "--allow-empty", "-m", "one"],
+        [
+            "git",
+            "-c",
+            "user.name=T",
+            "-c",
+            "user.email=t@example.invalid",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "one",
+        ],
     ):
         subprocess.run(command, cwd=folder, check=True, env=environment, capture_output=True)
     return folder
@@ -59,9 +71,12 @@ class Holding:
         return started.run
 
     async def try_start(self, brief: str, **terms: object) -> Reply:
-        proposal = await self.do(Propose(instruction=brief, repository=str(self.tree), agent="practice", preamble=False))
+        proposal = await self.do(
+            Propose(instruction=brief, repository=str(self.tree), agent="practice", preamble=False)
+        )
         assert isinstance(proposal, Proposal), proposal
-        return await self.do(StartRun(terms=replace(proposal.terms, **terms)))  # type: ignore[arg-type]
+        given = {"script": "plain", **terms}
+        return await self.do(StartRun(terms=replace(proposal.terms, **given)))  # type: ignore[arg-type]
 
     def view(self, run: RunId) -> SessionView | None:
         return next((view for view in self.coordinator.snapshot().sessions if view.run == run), None)
@@ -118,3 +133,12 @@ async def holding(
     finally:
         await ledger.close()
         await asyncio.sleep(0)
+
+
+def script(*steps: dict[str, object]) -> str:
+    """Steps of the practice agent, to stand in a turn's text."""
+    return f"@@{json.dumps({'steps': list(steps)})}@@"
+
+
+def bash(command: str, **more: object) -> dict[str, object]:
+    return {"tools": [{"name": "Bash", "input": {"command": command, **more}}]}

@@ -20,6 +20,11 @@ def git(tree: Path, *args: str) -> str:
     return done.stdout.decode("utf-8", "replace").strip()
 
 
+def try_git(tree: Path, *args: str) -> None:
+    """Whatever comes of it."""
+    subprocess.run(["git", *args], cwd=tree, capture_output=True, env={**os.environ, **QUIET}, timeout=20)
+
+
 def repository(folder: Path, files: dict[str, str] | None = None) -> Path:
     """With one commit, or none where ``files`` is empty."""
     folder.mkdir(parents=True)

@@ -1,22 +1,13 @@
-"""The main job, with the practice agent as a real process: brief, decisions, turns, interrupt, stop, and what the ledger tells."""
+"""The main job, with the practice agent as a real process: brief, decisions, turns, interrupt, stop, and the ledger after."""
 
-import json
 from pathlib import Path
 
 from coordinator.api import AnswerDecision, Done, Finish, Interrupt, Said, Say, Stop
 from coordinator.custody.processes import carriers, name_of
 from coordinator.drivers.base import Allow, Deny, QuestionReply
 from store.vocab import DecisionState, RunOutcome, TurnResultKind, TurnState
-from tests.coordinator.held import holding
+from tests.coordinator.held import bash, holding, script
 from tests.waiting import eventually
-
-
-def script(*steps: dict[str, object]) -> str:
-    return f"@@{json.dumps({'steps': list(steps)})}@@"
-
-
-def bash(command: str, **more: object) -> dict[str, object]:
-    return {"tools": [{"name": "Bash", "input": {"command": command, **more}}]}
 
 
 async def test_a_brief_is_answered_and_the_run_finished(tmp_path: Path) -> None:
@@ -45,7 +36,10 @@ async def test_permission_question_turns_interrupt_and_stop(tmp_path: Path) -> N
                                 {
                                     "question": "Which color?",
                                     "header": "Color",
-                                    "options": [{"label": "Red", "description": ""}, {"label": "Blue", "description": ""}],
+                                    "options": [
+                                        {"label": "Red", "description": ""},
+                                        {"label": "Blue", "description": ""},
+                                    ],
                                     "multiSelect": False,
                                 }
                             ]
@@ -56,14 +50,20 @@ async def test_permission_question_turns_interrupt_and_stop(tmp_path: Path) -> N
             {"text": "done"},
         )
         run = await held.start(brief)
-        for answer in (Allow(), Deny(message="not that one"), QuestionReply(answers={"Which color?": ("Blue",)}, note="dark")):
+        for answer in (
+            Allow(),
+            Deny(message="not that one"),
+            QuestionReply(answers={"Which color?": ("Blue",)}, note="dark"),
+        ):
             view = await held.until(run, lambda v: v.decisions and v.decisions[0].state is DecisionState.OPEN)
             asked = view.decisions[0]
             command = AnswerDecision(
                 run=run, decision=asked.id, revision=asked.revision, payload_hash=asked.payload_hash, answer=answer
             )
             assert isinstance(await held.do(command), Done)
-            await held.until(run, lambda v, id=asked.id: any(d.id == id and d.answered_by == "Ada" for d in v.decisions))
+            await held.until(
+                run, lambda v, id=asked.id: any(d.id == id and d.answered_by == "Ada" for d in v.decisions)
+            )
         view = await held.until(run, lambda v: v.turns[0].state is TurnState.SETTLED)
         assert (held.tree / "allowed.txt").exists()
         assert not (held.tree / "denied.txt").exists()
@@ -88,7 +88,9 @@ async def test_permission_question_turns_interrupt_and_stop(tmp_path: Path) -> N
             AnswerDecision(run=run, decision=asked.id, revision=1, payload_hash=asked.payload_hash, answer=Allow())
         )
         session = held.coordinator.sessions[run]
-        await eventually(lambda: {"sleep 300", "sleep 301", "sleep 302"} <= {name_of(p) for p in carriers(session.nonce)})
+        await eventually(
+            lambda: {"sleep 300", "sleep 301", "sleep 302"} <= {name_of(p) for p in carriers(session.nonce)}
+        )
         assert isinstance(await held.do(Stop(run=run)), Done)
         view = await held.until(run, lambda v: v.outcome is not None)
         assert view.outcome is RunOutcome.INTERRUPTED and view.reason == "stopped"

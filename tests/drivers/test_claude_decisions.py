@@ -172,12 +172,53 @@ def test_a_rule_holds_for_the_session_only(destination: str) -> None:
 
 
 def test_modes_that_ask_nobody_are_no_rule() -> None:
+    for tool, mode in (("Bash", "acceptEdits"), ("WebFetch", "acceptEdits")):
+        assert rule_of(tool, {"command": "x"}, [{"type": "setMode", "mode": mode}]) == (None, ())
     for mode in ("bypassPermissions", "dontAsk", "auto"):
         found = rule_of("Write", {}, [{"type": "setMode", "mode": mode, "destination": "session"}])
         assert found == (None, ())
     said, payload = rule_of("Write", {}, [{"type": "setMode", "mode": "acceptEdits", "destination": "userSettings"}])
     assert said == "all edits to files, without asking" and payload[0]["destination"] == "session"
     assert rule_of("Bash", {"command": "x"}, [{**suggestion("x"), "behavior": "deny"}]) == (None, ())
+
+
+def test_a_rule_for_a_command_lets_nothing_else_through() -> None:
+    """As printed by both generations for ``touch aa``: with the rule come a folder and a mode that asks for no edit."""
+    printed = [
+        suggestion("touch aa *"),
+        {"type": "addDirectories", "directories": ["/r"], "destination": "session"},
+        {"type": "setMode", "mode": "acceptEdits", "destination": "session"},
+    ]
+    said, payload = rule_of("Bash", {"command": "touch aa"}, printed)
+    assert said == "Bash commands that begin with touch aa"
+    assert [p["type"] for p in payload] == ["addRules"]
+
+
+def test_an_answer_that_the_agent_repeats_has_arrived() -> None:
+    """With replay on it prints our own control response; a refusal can still follow with the tool's result."""
+    for understood in (True, False):
+        driver, _ = ask("Bash", {"command": "x"})
+        echo = driver.answer("r1", Allow())
+        assert driver.feed(echo) == [DecisionResolved(request="r1", accepted=True)]
+        assert driver.feed(echo) == []
+        assert b"r1" not in driver.farewell()
+        output = "fine" if understood else "Tool permission request failed: ZodError"
+        block = {"type": "tool_result", "tool_use_id": "call", "content": output, "is_error": not understood}
+        events = driver.feed(json.dumps({"type": "user", "message": {"content": [block]}}).encode() + b"\n")
+        verdicts = [event.accepted for event in events if isinstance(event, DecisionResolved)]
+        assert verdicts == ([] if understood else [False])
+
+
+def test_a_restored_driver_learns_the_answer_from_its_echo() -> None:
+    driver, _ = ask("Bash", {"command": "x"})
+    before = driver.snapshot()
+    echo = driver.answer("r1", Deny(message="Permission to use nothing"))
+    restored = ClaudeDriver()
+    restored.restore(before)
+    restored.feed(echo)
+    block = {"type": "tool_result", "tool_use_id": "call", "content": "Permission to use nothing", "is_error": True}
+    events = restored.feed(json.dumps({"type": "user", "message": {"content": [block]}}).encode() + b"\n")
+    assert not [event for event in events if isinstance(event, DecisionResolved)]
 
 
 def test_an_edit_is_shown_as_what_would_change() -> None:

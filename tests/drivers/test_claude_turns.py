@@ -12,6 +12,8 @@ from coordinator.drivers.base import (
     ContextUsage,
     ControlAcked,
     ConversationChanged,
+    DecisionAsked,
+    DecisionResolved,
     Idle,
     LimitNotice,
     ModeChanged,
@@ -260,9 +262,11 @@ def done(call: str, output: Any, detail: Any = None) -> bytes:
 def test_plans_from_todos_and_task_tools() -> None:
     driver = ClaudeDriver()
     todos = {"todos": [todo("completed", "a"), todo("in_progress", "b"), todo("pending", "c")]}
-    (plan,) = of(list(driver.feed(use("TodoWrite", "1", todos))), PlanUpdated)
+    assert not of(list(driver.feed(use("TodoWrite", "1", todos))), PlanUpdated)
+    (plan,) = of(list(driver.feed(done("1", "Todos have been modified"))), PlanUpdated)
     assert plan.items == (("done", "a"), ("active", "b"), ("pending", "c"))
-    assert not of(list(driver.feed(use("TodoWrite", "2", todos, parent="1"))), PlanUpdated)
+    driver.feed(use("TodoWrite", "2", todos, parent="1"))
+    assert not of(list(driver.feed(done("2", "Todos have been modified"))), PlanUpdated)
 
     driver = ClaudeDriver()
     driver.feed(use("TaskCreate", "3", {"subject": "one", "description": "d"}))
@@ -301,3 +305,44 @@ def test_server_tools() -> None:
     ]
     events = say(driver, type="assistant", message={"id": "m", "content": blocks})
     assert [(e.ok, e.output) for e in of(events, ToolFinished)] == [(True, "T u"), (False, "unavailable")]
+
+
+@BOTH
+def test_our_own_way_of_starting_it(generation: str) -> None:
+    """Recorded through this driver: echo, partial messages and questions all on at once."""
+    events = replay(f"20-driver-{generation}.jsonl")
+    assert not of(events, TurnBegunByAgent)
+    ends = of(events, TurnResult)
+    assert [len(r.turns) for r in ends] == [1] * len(ends)
+    assert [r.kind for r in ends[-2:]] == [TurnResultKind.INTERRUPTED] * 2
+    answered = next(e for e in of(events, ToolFinished) if "Which color?" in e.output)
+    assert "Blue (note: but gently)" in answered.output
+    assert ModeChanged(mode="acceptEdits") not in events
+    literal = [e for e in of(events, TextBlock) if e.text == "literal"]
+    assert len(literal) == 2
+    plans = [e.items for e in of(events, PlanUpdated)]
+    assert plans == ([(("pending", "one"),), (("active", "one"),)] if generation == "197" else [])
+
+
+@BOTH
+def test_clear_does_not_forget_what_was_spent(generation: str) -> None:
+    """The newer generation starts ``total_cost_usd`` at nothing again with ``/clear``."""
+    events = replay(f"21-woken-{generation}.jsonl")
+    totals = [r.cumulative for r in of(events, TurnResult)]
+    assert totals == sorted(totals) and totals[-1] == (78_000 if generation == "332" else 97_500)
+
+
+@BOTH
+def test_wakes_with_everything_on(generation: str) -> None:
+    events = replay(f"21-woken-{generation}.jsonl")
+    assert [e.why for e in of(events, TurnBegunByAgent)] == ["background task ended"] * 2
+    assert [r.turns == () for r in of(events, TurnResult) if r.by_agent] == [True, True]
+    asked = next(e for e in of(events, DecisionAsked) if e.tool == "Bash")
+    assert asked.agent and asked.request in {e.request for e in of(events, DecisionResolved) if e.accepted}
+
+
+def test_a_total_that_falls_for_no_reason_is_passed_on() -> None:
+    driver = ClaudeDriver()
+    for cost in (0.5, 0.1):
+        (result,) = of(say(driver, type="result", subtype="success", is_error=False, total_cost_usd=cost), TurnResult)
+    assert result.cumulative == 100_000

@@ -104,6 +104,15 @@ def test_text_that_looks_like_a_command_goes_verbatim(text: str) -> None:
     assert written(driver.turn(TurnId("t"), text))[0]["client_composed"] is True
 
 
+def test_the_older_generation_gets_a_space_before_the_slash() -> None:
+    for driver, sent in (
+        (fed("01-three-turns-197.jsonl"), " /nosuch"),
+        (ClaudeDriver(), " /nosuch"),
+        (fed("02-initialize-332.jsonl"), "/nosuch"),
+    ):
+        assert written(driver.turn(TurnId("t"), "/nosuch"))[0]["message"]["content"] == sent
+
+
 def test_a_known_command_is_one() -> None:
     driver = fed("01-three-turns-332.jsonl")
     assert driver.slash("/compact keep the tests") == "compact"

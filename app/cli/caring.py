@@ -1,0 +1,93 @@
+"""``doctor``, ``config`` and ``verify``: is this machine fit, what is in force, is the ledger whole."""
+
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
+
+
+def add_to(program: typer.Typer) -> None:
+    program.command("doctor")(doctor)
+    program.command("config")(config)
+    program.command("verify")(verify)
+
+
+def doctor(json: Json = False) -> int:
+    """Check this machine: the agents, git, the terminal, folders, the disk; a remedy for each finding."""
+    from app.cli import checkup, printing
+    from app.cli.exits import Code
+
+    findings = checkup.examine()
+    bad = any(one.level is checkup.Level.BAD for one in findings)
+    if json:
+        printing.as_json({"ok": not bad, "findings": findings})
+    else:
+        for one in findings:
+            printing.line(f"{one.level.value:<5} {one.what}: {printing.one_line(one.found, 400)}")
+            if one.remedy:
+                printing.line(f"      {printing.one_line(one.remedy, 600)}")
+    return Code.REFUSED if bad else Code.DONE
+
+
+def config(json: Json = False) -> None:
+    """The configuration in force, and in which files it lies."""
+    from dataclasses import asdict
+
+    from app import wording
+    from app.cli import printing
+    from app.cli.surroundings import agent_profiles, surroundings
+
+    around = surroundings(as_json=json)
+    profiles = agent_profiles(around.paths, as_json=json)
+    paths = {name: str(value) for name, value in asdict(around.paths).items()}
+    values = asdict(around.config) | {"operator": around.operator}
+    if json:
+        printing.as_json({"paths": paths, "config": values, "agents": [one.name for one in profiles]})
+        return
+    printing.table([(name, printing.one_line(value)) for name, value in paths.items()])
+    printing.line()
+    for name, value in values.items():
+        shown = wording.money(value) if name in ("day_budget", "month_budget") and value is not None else _shown(value)
+        printing.line(f"{name} = {printing.one_line(shown)}")
+    printing.line(f"agents = {', '.join(one.name for one in profiles)}")
+
+
+def _shown(value: object) -> str:
+    match value:
+        case None:
+            return "not set"
+        case bool():
+            return "true" if value else "false"
+        case dict():
+            return ", ".join(f"{key}: {one}" for key, one in value.items()) or "none"
+        case _:
+            return str(value)
+
+
+def verify(json: Json = False) -> int:
+    """Check that the ledger is whole: every fact's hash, and that all else agrees with the facts."""
+    from app.cli import printing
+    from app.cli.exits import Code
+    from app.cli.surroundings import surroundings
+    from coordinator.clock import RealClock
+    from store.db import read_ledger
+    from store.verify import verify as verify_ledger
+
+    around = surroundings(as_json=json)
+    ledger = around.paths.ledger
+    if not ledger.exists():
+        if json:
+            printing.as_json({"ok": True, "ledger": None, "difference": None})
+        else:
+            printing.line("There is no ledger yet, so there is nothing to check.")
+        return Code.DONE
+    with read_ledger(ledger, now=RealClock().now) as tx:
+        difference = verify_ledger(tx)
+    if json:
+        printing.as_json({"ok": difference is None, "ledger": str(ledger), "difference": difference})
+    elif difference is None:
+        printing.line("The ledger is whole.")
+    else:
+        printing.line(f"The ledger is not whole; the first difference: {printing.one_line(str(difference), 1000)}")
+    return Code.DONE if difference is None else Code.REFUSED

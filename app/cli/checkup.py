@@ -1,0 +1,263 @@
+"""``doctor``: what is looked at on this machine, what was found, and what to do about it.
+
+It changes nothing but a scratch file. Technical words are allowed here: a person who runs it wants to know which thing
+of the machine is meant.
+"""
+
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from app import wording
+from app.cli.glyphs import width_of_glyphs
+from app.config import load
+from app.main import VERSION
+from app.paths import Paths, find
+from coordinator import profiles
+from store.refusal import Refusal
+
+_SLOW_SYNC_MS = 20.0
+_SOCKET_BYTES = 107
+
+
+class Level(StrEnum):
+    OK = "ok"
+    NOTE = "note"
+    """Works; good to know."""
+    BAD = "bad"
+    """Something will not work until it is done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    what: str
+    level: Level
+    found: str
+    remedy: str = ""
+
+
+def examine(environ: Mapping[str, str] | None = None) -> list[Finding]:
+    """Every check, in an order in which the remedies make sense. One that breaks is a finding too, never an end."""
+    around = os.environ if environ is None else environ
+    paths = find(around)
+    checks: list[tuple[str, Callable[[], list[Finding]]]] = [
+        ("footplate", lambda: [_footplate()]),
+        ("configuration", lambda: [_configuration(paths)]),
+        ("folders", lambda: _folders(paths)),
+        ("sockets", lambda: [_sockets(paths)]),
+        ("disk", lambda: [_sync(paths)]),
+        ("sqlite", lambda: [_sqlite()]),
+        ("ledger", lambda: [_ledger(paths)]),
+        ("git", lambda: [_git(around)]),
+        ("agent", lambda: _agents(paths, around)),
+        ("terminal", lambda: _terminal(around)),
+        ("logout", lambda: [_logout()]),
+    ]
+    found: list[Finding] = []
+    for what, check in checks:
+        try:
+            found += check()
+        except Exception as problem:
+            remedy = "Report this with the output of footplate doctor --json."
+            found.append(
+                Finding(what=what, level=Level.BAD, found=f"the check itself broke: {problem!r}", remedy=remedy)
+            )
+    return found
+
+
+def _from_refusal(what: str, refusal: Refusal) -> Finding:
+    said, _, remedy = wording.sentence(refusal).partition("; ")
+    return Finding(what=what, level=Level.BAD, found=said, remedy=remedy[:1].upper() + remedy[1:])
+
+
+def _footplate() -> Finding:
+    python = ".".join(map(str, sys.version_info[:3]))
+    found = f"{VERSION}, Python {python}, {os.uname().sysname} {os.uname().release}"
+    if not hasattr(os, "pidfd_open"):
+        remedy = "Run it on Linux 5.4 or newer: without pidfds an ending cannot be proven."
+        return Finding(what="footplate", level=Level.BAD, found=f"{found}, no pidfds", remedy=remedy)
+    return Finding(what="footplate", level=Level.OK, found=found)
+
+
+def _configuration(paths: Paths) -> Finding:
+    config = load(paths)
+    if isinstance(config, Refusal):
+        return _from_refusal("configuration", config)
+    loaded = profiles.load(paths.agents_file)
+    if isinstance(loaded, Refusal):
+        return _from_refusal("configuration", loaded)
+    there = [str(file) for file in (paths.config_file, paths.agents_file) if file.exists()]
+    return Finding(what="configuration", level=Level.OK, found=", ".join(there) or "defaults (no file)")
+
+
+def _folders(paths: Paths) -> list[Finding]:
+    from store.place import check_place
+
+    refusal = paths.ensure()
+    if refusal is not None:
+        return [_from_refusal("folders", refusal)]
+    network = check_place(paths.ledger.parent)
+    if network is not None:
+        return [_from_refusal("folders", network)]
+    found = [Finding(what="folders", level=Level.OK, found=f"{paths.ledger.parent}, runtime {paths.runtime}")]
+    open_ = [str(folder) for folder in paths.folders() if folder.stat().st_mode & 0o077]
+    if open_:
+        remedy = f"Others on this machine can look in; close it with: chmod 700 {' '.join(open_)}"
+        found.append(
+            Finding(what="folders", level=Level.NOTE, found=f"open to others: {', '.join(open_)}", remedy=remedy)
+        )
+    free = shutil.disk_usage(paths.ledger.parent).free
+    if free < 2 * 1024**3:
+        remedy = "Make room, or set FOOTPLATE_HOME to a larger disk: when it is full, runs are ended."
+        found.append(Finding(what="folders", level=Level.NOTE, found=f"{free // 1024**2} MiB free", remedy=remedy))
+    return found
+
+
+def _sockets(paths: Paths) -> Finding:
+    longest = max(
+        len(os.fsencode(paths.spool)) + len("/") + 12 + len("/s"), len(os.fsencode(paths.runtime)) + 1 + 16 + 2
+    )
+    if longest > _SOCKET_BYTES:
+        remedy = "It works through a handle on the folder; for older tools set FOOTPLATE_HOME to a shorter folder."
+        return Finding(what="sockets", level=Level.NOTE, found=f"paths of {longest} bytes, 107 at most", remedy=remedy)
+    return Finding(what="sockets", level=Level.OK, found=f"paths of {longest} bytes, 107 at most")
+
+
+def _sync(paths: Paths) -> Finding:
+    took: list[float] = []
+    with tempfile.NamedTemporaryFile(dir=paths.ledger.parent, prefix=".doctor-") as scratch:
+        for _ in range(9):
+            scratch.write(b"x" * 4096)
+            scratch.flush()
+            before = time.perf_counter()
+            os.fdatasync(scratch.fileno())
+            took.append((time.perf_counter() - before) * 1000)
+    median = statistics.median(took)
+    found = f"fdatasync takes {median:.1f} ms (worst of {len(took)}: {max(took):.1f} ms)"
+    if median > _SLOW_SYNC_MS:
+        remedy = "Each turn waits for it a few times; set FOOTPLATE_HOME to a faster disk."
+        return Finding(what="disk", level=Level.NOTE, found=found, remedy=remedy)
+    return Finding(what="disk", level=Level.OK, found=found)
+
+
+def _sqlite() -> Finding:
+    from store.engine import engine
+
+    found = engine()
+    said = f"{found.version}, {'with' if found.fts5 else 'without'} FTS5"
+    if not found.will_do:
+        remedy = "Use a Python whose SQLite is 3.37 or newer and has FTS5."
+        return Finding(what="sqlite", level=Level.BAD, found=said, remedy=remedy)
+    return Finding(what="sqlite", level=Level.OK, found=said)
+
+
+def _ledger(paths: Paths) -> Finding:
+    from coordinator.clock import RealClock
+    from store import runs
+    from store.db import LedgerFault, read_ledger
+
+    if not paths.ledger.exists():
+        return Finding(what="ledger", level=Level.OK, found="none yet; the first start makes it")
+    try:
+        with read_ledger(paths.ledger, now=RealClock().now) as tx:
+            live = runs.live_count(tx)
+    except LedgerFault as fault:
+        return _from_refusal("ledger", fault.refusal)
+    size = paths.ledger.stat().st_size // 1024
+    return Finding(
+        what="ledger", level=Level.OK, found=f"{paths.ledger}, {size} KiB, {wording.plural(live, 'run')} live"
+    )
+
+
+def _git(environ: Mapping[str, str]) -> Finding:
+    program = shutil.which("git", path=environ.get("PATH"))
+    if program is None:
+        remedy = "Install git: a run needs a repository to work in."
+        return Finding(what="git", level=Level.BAD, found="not on your PATH", remedy=remedy)
+    told = subprocess.run([program, "--version"], cwd="/", capture_output=True, text=True, timeout=10, check=False)
+    return Finding(what="git", level=Level.OK, found=f"{told.stdout.strip() or 'no version'} ({program})")
+
+
+def _agents(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
+    loaded = profiles.load(paths.agents_file, environ)
+    if isinstance(loaded, Refusal):
+        return []  # already said under configuration
+    seen = profiles.discover(loaded, environ.get("PATH"), cache=paths.runtime / "versions.json")
+    findings = [_agent(one) for one in seen]
+    real = any(one.ready and one.profile.name != profiles.PRACTICE for one in seen)
+    # One that is missing is no fault while another can work.
+    return [one if one.level is not Level.BAD or not real else _as_note(one) for one in findings]
+
+
+def _agent(one: profiles.Found) -> Finding:
+    what = f"agent {one.profile.name}"
+    if one.problem is not None:
+        return _from_refusal(what, one.problem)
+    launcher = f", behind the launcher {one.launcher}" if one.launcher else ""
+    found = f"{one.version} ({one.program}{launcher}), billing: {one.profile.billing.value}"
+    return Finding(what=what, level=Level.OK, found=found)
+
+
+def _as_note(one: Finding) -> Finding:
+    return Finding(what=one.what, level=Level.NOTE, found=one.found, remedy=one.remedy)
+
+
+def _terminal(environ: Mapping[str, str]) -> list[Finding]:
+    term = environ.get("TERM", "")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        remedy = "The console needs one; without, use footplate start --plain."
+        return [Finding(what="terminal", level=Level.NOTE, found="this is not a terminal", remedy=remedy)]
+    if term in ("", "dumb"):
+        remedy = "Set TERM to what your terminal is, or use footplate start --plain."
+        return [Finding(what="terminal", level=Level.NOTE, found=f"TERM is {term or 'empty'}", remedy=remedy)]
+    size = os.get_terminal_size()
+    colour = "full colour" if environ.get("COLORTERM") in ("truecolor", "24bit") else "256 colours or fewer"
+    if environ.get("NO_COLOR"):
+        colour = "no colour (NO_COLOR)"
+    inside = "tmux" if environ.get("TMUX") else "screen" if environ.get("STY") else ""
+    where = f", in {inside}" if inside else ""
+    remote = ", over ssh" if environ.get("SSH_CONNECTION") else ""
+    found = [
+        Finding(
+            what="terminal", level=Level.OK, found=f"{term}, {size.columns} × {size.lines}, {colour}{where}{remote}"
+        )
+    ]
+    if size.columns < 80 or size.lines < 24:
+        remedy = "Make it at least 80 × 24, or use footplate start --plain."
+        found.append(Finding(what="terminal", level=Level.NOTE, found="smaller than 80 × 24", remedy=remedy))
+    if "utf" not in (sys.stdout.encoding or "").lower():
+        remedy = "Set LANG to a UTF-8 locale, for example C.UTF-8, or set ascii = true in config.toml."
+        found.append(Finding(what="terminal", level=Level.NOTE, found=f"encoding {sys.stdout.encoding}", remedy=remedy))
+    elif (width := width_of_glyphs()) not in (None, 1):
+        remedy = "Set ascii = true in config.toml: the lists would be ragged."
+        found.append(Finding(what="terminal", level=Level.NOTE, found=f"glyphs take {width} cells", remedy=remedy))
+    return found
+
+
+def _logout(
+    folders: tuple[Path, ...] = (Path("/usr/lib/systemd"), Path("/run/systemd"), Path("/etc/systemd")),
+) -> Finding:
+    value = ""
+    for folder in folders:
+        for file in (folder / "logind.conf", *sorted((folder / "logind.conf.d").glob("*.conf"))):
+            try:
+                text = file.read_text(errors="replace")
+            except OSError:
+                continue
+            for said in re.findall(r"^\s*KillUserProcesses\s*=\s*(\S+)", text, re.MULTILINE):
+                value = said.lower()
+    if value in ("yes", "true", "1", "on"):
+        remedy = "Let yours live with: loginctl enable-linger"
+        return Finding(
+            what="logout", level=Level.NOTE, found="logging out kills your processes, runs too", remedy=remedy
+        )
+    return Finding(what="logout", level=Level.OK, found="logging out does not kill your processes")

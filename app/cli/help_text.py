@@ -1,0 +1,40 @@
+"""``footplate --help``, as it stands: loading the command line only to print its own summary takes six times as long.
+
+A test holds the list to the commands that there are.
+"""
+
+TOP = """\
+Usage: footplate [COMMAND] [OPTIONS]
+
+Hold coding agents from one terminal: they work under your terms, wait for your
+answers, and leave nothing running when you stop them.
+
+  footplate                 open the console here
+  footplate demo            try it: the practice agent, no account needed
+
+Work
+  start [BRIEF]             start a run under terms (--plain: without a screen)
+  say RUN TEXT              say something to a run
+  answer ID CHOICE...       answer a question by its number
+  interrupt RUN             interrupt the turn that runs
+  finish RUN                end a run well, after its turn
+  stop RUN | --all          stop it, and everything that it started
+
+Look
+  ls                        runs, and what waits for you
+  show RUN                  one run: turns, questions, stop report
+  ps                        processes of every run that is held
+  agents                    which agents can be run here
+
+Care
+  doctor                    check this machine, with a remedy for each finding
+  config                    the configuration in force, and where it lies
+  verify                    check that the ledger is whole
+
+Options
+  --version                 show the version
+  --help                    show this; COMMAND --help shows more on one command
+
+Exit codes: 0 done, 1 refused (the reason is on stderr), 2 usage,
+3 not reached or a person is needed.
+"""

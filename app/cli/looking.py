@@ -1,0 +1,152 @@
+"""``ls``, ``show``, ``ps`` and ``agents``: reading only.
+
+They work beside a living console, from within a run, and where there is no ledger at all.
+"""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from app.cli.overview import RunLine
+
+Json = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
+
+
+def add_to(program: typer.Typer) -> None:
+    program.command("ls")(ls)
+    program.command("show")(show)
+    program.command("ps")(ps)
+    program.command("agents")(agents)
+
+
+def ls(
+    live: Annotated[bool, typer.Option("--live", help="Only what has not ended.")] = False,
+    here: Annotated[bool, typer.Option("--here", help="Only runs in this repository.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many, newest first.")] = 50,
+    json: Json = False,
+) -> None:
+    """Runs, and what waits for you."""
+    from app.cli import overview, printing
+    from app.cli.surroundings import surroundings
+
+    around = surroundings(as_json=json)
+    lines = overview.read(around.paths, live_only=live, here=here, limit=limit)
+    if json:
+        printing.as_json({"runs": lines})
+        return
+    if not lines:
+        printing.line("No runs yet. Start one with footplate start, or try footplate demo.")
+        return
+    _print_runs(lines, ascii=around.config.ascii)
+    for one in lines:
+        for question in one.questions:
+            printing.line()
+            printing.line(
+                f"question {question.id} of run {one.run} ({question.kind}, {question.waiting}): {question.title}"
+            )
+            for said in printing.literal_lines(question.subject)[:6]:
+                printing.line(f"    {said}")
+            printing.line(
+                f"  answer with: footplate answer {question.id} CHOICE   (footplate show {one.run} has all of it)"
+            )
+
+
+def _print_runs(lines: "list[RunLine]", *, ascii: bool) -> None:
+    from app.cli import printing
+    from app.wording import group_glyph
+
+    rows = [
+        (
+            group_glyph(one.group, ascii),
+            str(one.run),
+            one.title,
+            one.agent,
+            one.standing,
+            one.money,
+            one.turns,
+            one.when,
+        )
+        for one in lines
+    ]
+    printing.table(rows, right=frozenset({1, 5, 6, 7}))
+
+
+def show(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's number, as ls shows it.")],
+    transcript: Annotated[bool, typer.Option("--transcript", help="All that was said and done.")] = False,
+    json: Json = False,
+) -> None:
+    """One run: its terms, turns, questions, what changed, its stop report."""
+    from app.cli import printing, report
+    from app.cli.surroundings import surroundings
+    from app.cli.values import run_id
+
+    around = surroundings(as_json=json)
+    found = report.read(around.paths, run_id(run), transcript=transcript, as_json=json)
+    if json:
+        printing.as_json(found)
+    else:
+        report.print_run(found)
+
+
+def ps(json: Json = False) -> None:
+    """The processes of every run that is held, with memory and age."""
+    from app.cli import printing, processes
+    from app.cli.surroundings import surroundings
+
+    around = surroundings(as_json=json)
+    holds = processes.read(around.paths)
+    if json:
+        printing.as_json({"holds": holds})
+    elif not holds:
+        printing.line("Nothing is held.")
+    else:
+        processes.print_holds(holds)
+
+
+def agents(json: Json = False) -> None:
+    """Which agents can be run here, and how to get those that cannot."""
+    import os
+
+    from app.cli import printing
+    from app.cli.surroundings import agent_profiles, surroundings
+    from app.wording import sentence
+    from coordinator.profiles import discover
+
+    around = surroundings(as_json=json)
+    cache = around.paths.runtime / "versions.json"
+    found = discover(agent_profiles(around.paths, as_json=json), os.environ.get("PATH"), cache=cache)
+    if json:
+        printing.as_json(
+            {
+                "agents": [
+                    {
+                        "name": one.profile.name,
+                        "driver": one.profile.driver,
+                        "billing": one.profile.billing.value,
+                        "program": one.program,
+                        "launcher": one.launcher,
+                        "version": one.version,
+                        "ready": one.ready,
+                        "problem": None if one.problem is None else one.problem.reason.value,
+                        "sentence": None if one.problem is None else sentence(one.problem),
+                    }
+                    for one in found
+                ]
+            }
+        )
+        return
+    rows = [
+        (
+            one.profile.name,
+            "ready" if one.ready else "not ready",
+            one.version or "–",
+            one.program or one.profile.program,
+        )
+        for one in found
+    ]
+    printing.table([tuple(printing.one_line(cell) for cell in row) for row in rows])
+    for one in found:
+        if one.problem is not None:
+            printing.line(sentence(one.problem))

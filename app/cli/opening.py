@@ -1,0 +1,197 @@
+"""From what was asked on the command line to a coordinator and its front end: terms shown, Enter taken, run begun.
+
+Nothing is started here that the operator did not see in one sentence, and nothing is built here: ``app.wiring`` does.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from app.cli import exits, printing
+from app.cli.exits import Code, Leave, refused, usage
+from app.cli.plain import PlainSession, stdin_lines
+from app.cli.surroundings import Surroundings, agent_profiles, surroundings
+from app.wording import plural, terms_sentence
+from coordinator.ancestry import inside_a_hold
+from coordinator.api import Backend, Proposal, Propose, Started, StartRun
+from store.refusal import Refusal
+from store.vocab import RefusalReason, RunId
+
+DEMO_BRIEF = "The test suite fails now and then. Find out why, and make it dependable."
+
+
+def repository_path(given: str) -> Path:
+    """
+    Raises:
+        Leave: there is no such folder.
+    """
+    path = Path(given).expanduser().absolute()
+    if not path.is_dir():
+        raise usage(f"--repo {given}: there is no such folder.")
+    return path
+
+
+def refuse_inside_a_hold(*, as_json: bool = False) -> None:
+    """
+    Raises:
+        Leave: an agent would be its own operator.
+    """
+    if inside_a_hold():
+        raise refused(Refusal(RefusalReason.INSIDE_A_HOLD), as_json=as_json)
+
+
+@contextmanager
+def opened(around: Surroundings, repository: Path, *, script: str = "", as_json: bool = False) -> Iterator[Backend]:
+    """A coordinator of this process, ended on every way out.
+
+    Raises:
+        Leave: a configuration file or the ledger cannot be used.
+    """
+    from app.wiring import open_backend
+
+    profiles = agent_profiles(around.paths, as_json=as_json)
+    with open_backend(around.config, around.paths, profiles, repository=repository, practice_script=script) as backend:
+        if isinstance(backend, Refusal):
+            raise refused(backend, as_json=as_json)
+        yield backend
+
+
+# ------------------------------------------------------------------------------------------------------------- console
+
+
+def need_a_terminal() -> None:
+    """
+    Raises:
+        Leave: stdin or stdout is none.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Leave(
+            Code.REFUSED,
+            "The console needs a terminal; without one, use footplate start --plain, or footplate ls and show to look.",
+        )
+    if os.environ.get("TERM", "") in ("", "dumb"):
+        raise Leave(
+            Code.REFUSED, "This terminal cannot show the console (TERM is dumb or empty); use footplate start --plain."
+        )
+
+
+def open_console(
+    *, repository: Path, agent: str | None = None, preset: str | None = None, brief: str = "", script: str = ""
+) -> int:
+    """The console, on a new session when there is a brief."""
+    need_a_terminal()
+    refuse_inside_a_hold()
+    around = surroundings()
+    with opened(around, repository, script=script) as backend:
+        from app.cli.screen import run_console
+
+        return run_console(backend, around.config, repository=repository, agent=agent, preset=preset, brief=brief)
+
+
+def start_in_console(asked: Propose, brief: str | None, *, yes: bool) -> int:
+    """``start`` with a screen: terms and Enter on the terminal as it is, then the console on the run that began."""
+    need_a_terminal()
+    refuse_inside_a_hold()
+    around = surroundings()
+    repository = Path(asked.repository)
+    with opened(around, repository, script=asked.script) as backend:
+        from app.cli.screen import run_console
+
+        if brief is not None:
+            proposal = propose(backend, replace(asked, instruction=brief))
+            show_terms(backend, proposal)
+            if not yes:
+                take_enter()
+            begin(backend, proposal)
+        return run_console(backend, around.config, repository=repository, agent=asked.agent, preset=asked.preset)
+
+
+# --------------------------------------------------------------------------------------------------------------- plain
+
+
+def hold_plain(asked: Propose, brief: str, *, yes: bool, as_json: bool, stdin_is_spent: bool = False) -> int:
+    """``start --plain``: held in the foreground until it ends."""
+    if not yes and (stdin_is_spent or not sys.stdin.isatty()):
+        raise Leave(
+            Code.REFUSED,
+            "Nobody is at the keyboard to agree to the terms; add --yes to start under them without being asked.",
+            machine={"refused": "no-terminal"} if as_json else None,
+        )
+    refuse_inside_a_hold(as_json=as_json)
+    printing.plain_output()
+    around = surroundings(as_json=as_json)
+    with opened(around, Path(asked.repository), script=asked.script, as_json=as_json) as backend:
+        proposal = propose(backend, replace(asked, instruction=brief), as_json=as_json)
+        if not as_json:
+            show_terms(backend, proposal)
+        if not yes:
+            if as_json:
+                exits.note(terms_sentence(proposal.terms, backend.snapshot().now))
+            take_enter()
+        run = begin(backend, proposal, as_json=as_json)
+        sentence = terms_sentence(proposal.terms, backend.snapshot().now)
+        session = PlainSession(backend, run, as_json=as_json, sentence=sentence)
+        return session.hold(iter(()) if stdin_is_spent else stdin_lines())
+
+
+# --------------------------------------------------------------------------------------------------------------- terms
+
+
+def propose(backend: Backend, asked: Propose, *, as_json: bool = False) -> Proposal:
+    """
+    Raises:
+        Leave: it cannot be started, and why.
+    """
+    reply = backend.submit(asked).result()
+    if isinstance(reply, Proposal):
+        return reply
+    raise refused(_refusal(reply), as_json=as_json)
+
+
+def begin(backend: Backend, proposal: Proposal, *, as_json: bool = False) -> RunId:
+    """
+    Raises:
+        Leave: it was not started, and why.
+    """
+    reply = backend.submit(StartRun(terms=proposal.terms)).result()
+    if isinstance(reply, Started):
+        return reply.run
+    raise refused(_refusal(reply), as_json=as_json)
+
+
+def _refusal(reply: object) -> Refusal:
+    if isinstance(reply, Refusal):
+        return reply
+    raise TypeError(f"no answer to that command: {type(reply).__name__}")
+
+
+def show_terms(backend: Backend, proposal: Proposal) -> None:
+    """The one sentence that is agreed to, and what a person should know beside it."""
+    snapshot = backend.snapshot()
+    printing.told(printing.one_line(terms_sentence(proposal.terms, snapshot.now), 2000))
+    repository = snapshot.repository
+    if repository is not None and repository.dirty_files and proposal.terms.tree_kind == "worktree":
+        files = plural(repository.dirty_files, "file")
+        printing.told(f"Changes in {files} that are not committed are not in the new tree.")
+    if proposal.own_rules:
+        rules = ", ".join(printing.one_line(rule, 60) for rule in proposal.own_rules)
+        printing.told(f"Its own rules let through: {rules}")
+    if proposal.terms.preamble:
+        printing.told("Footplate adds to your brief how to leave a note (--no-preamble leaves that out).")
+
+
+def take_enter() -> None:
+    """One bare Enter agrees; anything else does not.
+
+    Raises:
+        Leave: the operator did not agree.
+    """
+    sys.stdout.write("Enter starts under these terms, Ctrl-C leaves: ")
+    sys.stdout.flush()
+    # Not through Python's buffer: what comes after this line belongs to the run.
+    typed = os.read(0, 4096)
+    if typed.strip(b"\r\n") or not typed:
+        raise Leave(Code.REFUSED, "Not started: only a bare Enter agrees to the terms.")

@@ -1,0 +1,51 @@
+"""The command line as one Typer program. Which commands there are stands here; what each does is in its own file.
+
+Rich markup and pretty tracebacks are off: they cost half of the start, and they read what an agent wrote as markup. A
+command imports what it needs when it runs, so that ``COMMAND --help`` loads neither the ledger nor the console.
+"""
+
+from collections.abc import Sequence
+
+import typer
+
+from app.cli import caring, looking, speaking, starting
+from app.cli.exits import Code, Leave
+
+PROGRAM = typer.Typer(
+    name="footplate",
+    help="Hold coding agents from one terminal.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    no_args_is_help=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+starting.add_to(PROGRAM)
+speaking.add_to(PROGRAM)
+looking.add_to(PROGRAM)
+caring.add_to(PROGRAM)
+
+# Typer brings its own click along; its exceptions have no public name.
+_UsageProblem: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Carry out one command; its exit code.
+
+    Raises:
+        Leave: it was refused, or typed wrongly.
+    """
+    try:
+        result = PROGRAM(args=list(arguments), prog_name="footplate", standalone_mode=False)
+    except typer.Abort:
+        return Code.INTERRUPTED
+    except _UsageProblem as problem:
+        raise Leave(Code.USAGE, _sentence(problem)) from problem
+    return result if isinstance(result, int) else Code.DONE
+
+
+def _sentence(problem: Exception) -> str:
+    said = str(getattr(problem, "format_message", lambda: str(problem))()).strip()
+    context = getattr(problem, "ctx", None)
+    path = getattr(context, "command_path", "footplate")
+    return f"{' '.join(said.split()).rstrip('.')}; {path} --help shows what there is."

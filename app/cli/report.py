@@ -1,0 +1,172 @@
+"""What ``show`` tells of one run, read from the ledger; the same facts for ``--json`` and in words."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from app import wording
+from app.cli.event_text import lines_of, quoted
+from app.cli.exits import refused
+from app.cli.printing import line, literal_lines, one_line
+from app.paths import Paths
+from coordinator import eventcodec, terms, views
+from coordinator.api import DecisionView, TurnView
+from coordinator.clock import RealClock
+from coordinator.custody.receipts import receipt_from_facts
+from coordinator.custody.types import Receipt
+from store import authorizations, custody, decisions, events, evidence, queued, receipts, runs, turns
+from store.db import read_ledger
+from store.refusal import Refusal
+from store.tx import Tx
+from store.vocab import CustodyState, EvidenceKind, MicroUsd, Millis, RefusalReason, RunId
+
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReport:
+    now: Millis
+    run: runs.Run
+    custody: CustodyState | None
+    terms: terms.Terms | None
+    turns: tuple[TurnView, ...]
+    decisions: tuple[DecisionView, ...]
+    waiting: tuple[str, ...]
+    """Turns that wait in line, or were not sent."""
+    spent: MicroUsd
+    guessed: MicroUsd
+    unknown_turns: int
+    receipt: Receipt | None
+    notes: tuple[str, ...]
+    """What the agent left in words: its note when it finished."""
+    events: tuple[dict[str, Any], ...] = ()
+    """With ``--transcript``: every kept event, in order."""
+
+
+def read(paths: Paths, run: RunId, *, transcript: bool = False, as_json: bool = False) -> RunReport:
+    """
+    Raises:
+        Leave: there is no such run.
+    """
+    found = None
+    if paths.ledger.exists():
+        with read_ledger(paths.ledger, now=RealClock().now) as tx:
+            row = runs.get(tx, run)
+            found = None if row is None else _report(tx, row, transcript)
+    if found is None:
+        raise refused(Refusal(RefusalReason.NO_SUCH_RUN, {"run": run}), as_json=as_json)
+    return found
+
+
+def _report(tx: Tx, row: runs.Run, transcript: bool) -> RunReport:
+    signed = authorizations.get(tx, row.authorization_id)
+    agreed = terms.parse(signed.terms) if signed is not None else None
+    hold = custody.of_run(tx, row.id)
+    spend = turns.spend(tx, row.id)
+    reports = receipts.of_run(tx, row.id)
+    return RunReport(
+        now=tx.now,
+        run=row,
+        custody=None if hold is None else hold.state,
+        terms=agreed if isinstance(agreed, terms.Terms) else None,
+        turns=tuple(views.turn_view(turn) for turn in turns.of_run(tx, row.id)),
+        decisions=tuple(views.decision_view(one) for one in decisions.of_run(tx, row.id)),
+        waiting=tuple(one.text for one in queued.waiting(tx, row.id)),
+        spent=spend.money,
+        guessed=spend.guessed,
+        unknown_turns=spend.unknown,
+        receipt=receipt_from_facts(msgspec.json.decode(reports[-1].body.encode())) if reports else None,
+        notes=tuple(
+            one.content.decode("utf-8", "replace")
+            for one in evidence.of_run(tx, row.id)
+            if one.kind is EvidenceKind.HANDOFF
+        ),
+        events=tuple(_events(tx, row.id)) if transcript else (),
+    )
+
+
+def _events(tx: Tx, run: RunId) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    after = 0
+    while page := events.page(tx, run, after=after, limit=_PAGE):
+        found += [
+            {"at": one.at, "turn": one.turn, "kind": one.kind, "body": msgspec.json.decode(one.body.encode())}
+            for one in page
+        ]
+        after = page[-1].id
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------ in words
+
+
+def print_run(found: RunReport) -> None:
+    row = found.run
+    line(f"run {row.id}  {one_line(row.title)}")
+    line(f"  {_standing(found)}")
+    if found.terms is not None:
+        line(f"  terms: {one_line(wording.terms_sentence(found.terms, found.now), 1000)}")
+    line(f"  tree: {one_line(wording.short_path(row.tree))}" + (f" on {one_line(row.branch)}" if row.branch else ""))
+    line(f"  spent: {_spent(found)}")
+    for turn in found.turns:
+        _print_turn(turn)
+        _print_events([one for one in found.events if one["turn"] == turn.id])
+    _print_events([one for one in found.events if one["turn"] is None])
+    for text in found.waiting:
+        line(f"waits in line: {one_line(text)}")
+    for one in found.decisions:
+        _print_decision(one)
+    for note in found.notes:
+        line("its note when it finished:")
+        for said in quoted(note):
+            line(said)
+    if found.receipt is not None:
+        line("stop report")
+        for said in wording.receipt_lines(found.receipt):
+            line(f"  {one_line(said, 400)}")
+
+
+def _standing(found: RunReport) -> str:
+    row = found.run
+    if row.outcome is None:
+        return "starting" if found.custody is None else wording.custody_state(found.custody)
+    when = f" at {wording.moment(row.ended_at, found.now)}" if row.ended_at is not None else ""
+    detail = f" ({one_line(row.detail)})" if row.detail else ""
+    return f"{wording.outcome(row.outcome)}{when}: {wording.end_reason(row.reason or '')}{detail}"
+
+
+def _spent(found: RunReport) -> str:
+    play = ", play money" if found.run.billing == "practice" else ""
+    unknown = f", and {wording.plural(found.unknown_turns, 'turn')} of unknown cost" if found.unknown_turns else ""
+    limit = found.terms.budget if found.terms is not None else None
+    of = f" of {wording.money(limit)}" if limit is not None else ""
+    return f"{wording.money(found.spent, guess=found.guessed > 0)}{of}{unknown}{play}"
+
+
+def _print_turn(turn: TurnView) -> None:
+    source = wording.turn_source(turn)
+    by = f", {source}" if source else ""
+    line(f"turn {turn.n}  {wording.clock(turn.recorded_at)}  {wording.turn_line(turn)}{by}  {wording.turn_money(turn)}")
+    for said in literal_lines(turn.text):
+        line(f"  > {said}")
+    if turn.failure is not None:
+        line(f"  {wording.failure(turn.failure)}")
+
+
+def _print_events(kept: list[dict[str, Any]]) -> None:
+    for one in kept:
+        for said in lines_of(eventcodec.decode(one["kind"], msgspec.json.encode(one["body"]).decode())):
+            line(f"  {said}")
+
+
+def _print_decision(one: DecisionView) -> None:
+    line(f"question {one.id} ({wording.decision_kind(one.kind)})  {one_line(one.title)}  {wording.decision_state(one)}")
+    for said in literal_lines(one.subject):
+        line(f"    {said}")
+    for number, question in enumerate(one.questions, 1):
+        line(f"    {number} {one_line(question.text, 1000)}")
+        for place, choice in enumerate(question.choices, 1):
+            line(f"        {place} {one_line(choice.label)}")
+    if one.answer:
+        line(f"    {one_line(wording.answered(one))}")

@@ -1,0 +1,156 @@
+"""``footplate`` alone, ``start`` and ``demo``: what opens a coordinator in this process."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from coordinator.api import Propose
+
+
+def add_to(program: typer.Typer) -> None:
+    program.callback(invoke_without_command=True)(console)
+    program.command("start")(start)
+    program.command("demo")(demo)
+
+
+def console(context: typer.Context) -> None:
+    """Hold coding agents from one terminal."""
+    if context.invoked_subcommand is not None:
+        return
+    from pathlib import Path
+
+    from app.cli.opening import open_console
+
+    raise typer.Exit(open_console(repository=Path.cwd()))
+
+
+def start(
+    brief: Annotated[str | None, typer.Argument(metavar="[BRIEF]", help="What the agent is to do.")] = None,
+    brief_file: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Read the brief from a file; - is stdin.")
+    ] = None,
+    agent: Annotated[str | None, typer.Option(help="Which agent; footplate agents lists them.")] = None,
+    repo: Annotated[str, typer.Option(metavar="DIR", help="The repository to work in.")] = ".",
+    preset: Annotated[str | None, typer.Option(help="quick, normal or overnight.")] = None,
+    budget: Annotated[str | None, typer.Option(help="Money at most, as 5usd.")] = None,
+    turns: Annotated[int | None, typer.Option(help="Turns at most.")] = None,
+    expires: Annotated[str | None, typer.Option(help="For how long (2h), or until when today (18:30).")] = None,
+    model: Annotated[str | None, typer.Option(help="The agent's model.")] = None,
+    mode: Annotated[str | None, typer.Option(help="The agent's mode.")] = None,
+    worktree: Annotated[bool, typer.Option("--worktree", help="On a new tree beside yours.")] = False,
+    in_place: Annotated[bool, typer.Option("--in-place", help="In your own tree.")] = False,
+    no_preamble: Annotated[
+        bool, typer.Option("--no-preamble", help="Send your brief without how to leave a note.")
+    ] = False,
+    script: Annotated[str, typer.Option(help="The practice agent's script.")] = "",
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Without a screen: lines of text, commands from stdin.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="With --plain: JSON lines.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Start under these terms without asking.")] = False,
+) -> int:
+    """Start a run under terms that you see first."""
+    from app.cli import brief as briefs
+    from app.cli import opening
+    from app.cli.exits import usage
+
+    if worktree and in_place:
+        raise usage("--worktree and --in-place exclude each other; give one.")
+    if json and not plain:
+        raise usage("--json goes with --plain: the console has no JSON.")
+    asked = _propose(
+        repository=opening.repository_path(repo),
+        agent=agent,
+        preset=preset,
+        budget=budget,
+        turns=turns,
+        expires=expires,
+        model=model,
+        mode=mode,
+        worktree=True if worktree else False if in_place else None,
+        preamble=not no_preamble,
+        script=script,
+    )
+    given = briefs.read(brief, brief_file, as_json=json)
+    if plain:
+        if given is None:
+            raise usage('--plain needs a brief: footplate start --plain "what to do", or --brief-file PATH.')
+        return opening.hold_plain(asked, given.text, yes=yes, as_json=json, stdin_is_spent=brief_file == "-")
+    return opening.start_in_console(asked, None if given is None else given.text, yes=yes)
+
+
+def _propose(
+    *,
+    repository: "Path",
+    agent: str | None,
+    preset: str | None,
+    budget: str | None,
+    turns: int | None,
+    expires: str | None,
+    model: str | None,
+    mode: str | None,
+    worktree: bool | None,
+    preamble: bool,
+    script: str,
+) -> "Propose":
+    """Everything that was typed, read before anything is opened: a typing mistake must not cost a wait."""
+    from app.cli import values
+    from app.cli.exits import usage
+    from coordinator.api import Propose
+    from coordinator.clock import RealClock
+    from coordinator.terms import PRESETS
+
+    names = [one.name for one in PRESETS]
+    if preset is not None and preset not in names:
+        raise usage(f"--preset {preset!r} is not one of {', '.join(names)}.")
+    return Propose(
+        instruction="",
+        repository=str(repository),
+        agent=agent,
+        preset=preset,
+        budget=None if budget is None else values.money(budget),
+        max_turns=values.turns(turns),
+        expires_seconds=None if expires is None else values.expires_seconds(expires, RealClock().now()),
+        model=model,
+        mode=mode,
+        worktree=worktree,
+        preamble=preamble,
+        script=script,
+    )
+
+
+def demo(
+    plain: Annotated[bool, typer.Option("--plain", help="Without a screen.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="With --plain: JSON lines.")] = False,
+) -> int:
+    """Try it with the practice agent, in a scratch repository: no account, no money, nothing of yours is touched."""
+    import tempfile
+    from pathlib import Path
+
+    from app.cli import opening
+    from app.cli.exits import usage
+    from coordinator.rehearsal.scratch import make_scratch_repository
+
+    if json and not plain:
+        raise usage("--json goes with --plain: the console has no JSON.")
+    with tempfile.TemporaryDirectory(prefix="footplate-demo-", ignore_cleanup_errors=True) as folder:
+        repository = make_scratch_repository(Path(folder) / "shop")
+        if plain:
+            asked = _propose(
+                repository=repository,
+                agent="practice",
+                preset="quick",
+                budget=None,
+                turns=None,
+                expires=None,
+                model=None,
+                mode=None,
+                worktree=None,
+                preamble=True,
+                script="demo",
+            )
+            return opening.hold_plain(asked, opening.DEMO_BRIEF, yes=True, as_json=json)
+        return opening.open_console(repository=repository, agent="practice", brief=opening.DEMO_BRIEF, script="demo")

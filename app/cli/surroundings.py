@@ -1,0 +1,40 @@
+"""What every command begins with: folders, configuration, profiles, the operator's name. A bad file is refused here."""
+
+from dataclasses import dataclass
+
+from app.cli.exits import refused
+from app.config import Config, load, operator_name
+from app.paths import Paths, find
+from coordinator import profiles
+from coordinator.profiles import AgentProfile
+from store.refusal import Refusal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    paths: Paths
+    config: Config
+    operator: str
+
+
+def surroundings(*, as_json: bool = False) -> Surroundings:
+    """
+    Raises:
+        Leave: the configuration cannot be used.
+    """
+    paths = find()
+    config = load(paths)
+    if isinstance(config, Refusal):
+        raise refused(config, as_json=as_json)
+    return Surroundings(paths=paths, config=config, operator=operator_name(config))
+
+
+def agent_profiles(paths: Paths, *, as_json: bool = False) -> tuple[AgentProfile, ...]:
+    """
+    Raises:
+        Leave: ``agents.toml`` cannot be used.
+    """
+    loaded = profiles.load(paths.agents_file)
+    if isinstance(loaded, Refusal):
+        raise refused(loaded, as_json=as_json)
+    return loaded

@@ -1,0 +1,203 @@
+"""``config.toml``: what the operator set, as one frozen value. Errors name the file and the key.
+
+Everything is optional. Money is written in dollars and times in the unit that the key names; what comes out is in the
+units of the rest of the code. Agents are in ``agents.toml`` (``coordinator.profiles``), not here.
+"""
+
+import getpass
+import os
+import re
+import subprocess
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from app.paths import Paths
+from coordinator.constants import Timing
+from coordinator.terms import PRESETS
+from store.refusal import Refusal
+from store.vocab import MicroUsd, RefusalReason
+
+_NonNegative = Annotated[float, msgspec.Meta(ge=0)]
+_Minutes = Annotated[float, msgspec.Meta(gt=0, le=60 * 24 * 7)]
+
+
+class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The file as it is written; ``Config`` is what the code reads."""
+
+    operator: Annotated[str, msgspec.Meta(min_length=1, max_length=100)] | None = None
+    agent: str | None = None
+    preset: str = "normal"
+    preamble: bool = True
+    day_budget: _NonNegative | None = None
+    month_budget: _NonNegative | None = None
+    at_budget: Literal["hold", "fence"] = "hold"
+    max_held_sessions: Annotated[int, msgspec.Meta(ge=1, le=200)] = 8
+    attendance_minutes: _Minutes = 30
+    lapse_grace_minutes: _Minutes = 10
+    at_lapse: Literal["pause", "stop"] = "pause"
+    hold_seconds: Annotated[float, msgspec.Meta(ge=10, le=86_400)] = 600
+    stalled_minutes: _Minutes = 2
+    on_disconnect: Literal["hold", "stop"] = "hold"
+    turn_timeout_minutes: _Minutes | None = None
+    at_timeout: Literal["ask", "fence"] = "ask"
+    ascii: bool = False
+    theme: Literal["dark", "light"] = "dark"
+    announce: bool = False
+    mouse: bool = True
+    escape_delay: Annotated[int, msgspec.Meta(ge=25, le=5000)] | None = None
+    keys: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    operator: str | None = None
+    """As set; ``operator_name`` says who it is when nothing is."""
+    agent: str | None = None
+    """Profile that is used when none is named."""
+    preset: str = "normal"
+    preamble: bool = True
+    day_budget: MicroUsd | None = None
+    month_budget: MicroUsd | None = None
+    at_budget: str = "hold"
+    """``hold`` or ``fence``."""
+    max_held_sessions: int = 8
+    attendance_seconds: int = 1800
+    lapse_grace_seconds: int = 600
+    at_lapse: str = "pause"
+    """``pause`` or ``stop``."""
+    hold_seconds: float = 600.0
+    stalled_seconds: float = 120.0
+    on_disconnect: str = "hold"
+    """``hold`` or ``stop``."""
+    turn_timeout_seconds: float | None = None
+    at_timeout: str = "ask"
+    """``ask`` or ``fence``."""
+    ascii: bool = False
+    theme: str = "dark"
+    """``dark`` or ``light``."""
+    announce: bool = False
+    """State changes are printed as lines."""
+    mouse: bool = True
+    escape_delay: int | None = None
+    """Milliseconds; None: 500 here, 1000 over ssh."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """The operator's own keymap: action id to key."""
+
+    def timing(self) -> Timing:
+        """The table of section 13 with what the operator lengthened or shortened."""
+        return Timing(
+            hold_seconds=self.hold_seconds,
+            attendance=float(self.attendance_seconds),
+            lapse_grace=float(self.lapse_grace_seconds),
+            stalled_after=self.stalled_seconds,
+        )
+
+
+def load(paths: Paths) -> Config | Refusal:
+    """The configuration, the defaults where the file is not there."""
+    return parse_file(paths.config_file)
+
+
+def parse_file(path: Path) -> Config | Refusal:
+    text = read_toml(path)
+    if isinstance(text, Refusal):
+        return text
+    try:
+        raw = msgspec.convert(text, _File)
+    except msgspec.ValidationError as problem:
+        return invalid(path, *key_and_problem(str(problem)))
+    if raw.preset not in {preset.name for preset in PRESETS}:
+        names = ", ".join(preset.name for preset in PRESETS)
+        return invalid(path, "preset", f"there is no preset {raw.preset!r}, there are {names}")
+    return Config(
+        operator=raw.operator,
+        agent=raw.agent,
+        preset=raw.preset,
+        preamble=raw.preamble,
+        day_budget=_micro(raw.day_budget),
+        month_budget=_micro(raw.month_budget),
+        at_budget=raw.at_budget,
+        max_held_sessions=raw.max_held_sessions,
+        attendance_seconds=int(raw.attendance_minutes * 60),
+        lapse_grace_seconds=int(raw.lapse_grace_minutes * 60),
+        at_lapse=raw.at_lapse,
+        hold_seconds=float(raw.hold_seconds),
+        stalled_seconds=raw.stalled_minutes * 60,
+        on_disconnect=raw.on_disconnect,
+        turn_timeout_seconds=None if raw.turn_timeout_minutes is None else raw.turn_timeout_minutes * 60,
+        at_timeout=raw.at_timeout,
+        ascii=raw.ascii,
+        theme=raw.theme,
+        announce=raw.announce,
+        mouse=raw.mouse,
+        escape_delay=raw.escape_delay,
+        keys=raw.keys,
+    )
+
+
+def read_toml(path: Path) -> dict[str, object] | Refusal:
+    """A TOML file's content; a file that is not there is an empty one."""
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except UnicodeDecodeError:
+        return invalid(path, "", "it is not UTF-8 text")
+    except tomllib.TOMLDecodeError as problem:
+        return invalid(path, "", f"it is not TOML: {problem}")
+    except OSError as problem:
+        return invalid(path, "", f"it cannot be read: {(problem.strerror or str(problem)).lower()}")
+
+
+def invalid(path: Path, key: str, problem: str) -> Refusal:
+    return Refusal(RefusalReason.CONFIG_INVALID, {"file": str(path), "key": key, "problem": problem})
+
+
+def key_and_problem(message: str) -> tuple[str, str]:
+    """Take msgspec's ``Expected `int`, got `str` - at `$.a.b``` apart."""
+    unknown = re.search(r"unknown field `([^`]+)`", message)
+    place = re.search(r" - at `\$\.?([^`]*)`", message)
+    inside = place.group(1) if place else ""
+    if unknown:
+        return ".".join(part for part in (inside, unknown.group(1)) if part), "there is no such key"
+    problem = re.sub(r" - at `[^`]*`", "", message).replace("`", "")
+    return inside, problem[:1].lower() + problem[1:]
+
+
+def operator_name(config: Config, environ: Mapping[str, str] | None = None) -> str:
+    """Who answers, says and starts: as set, else git's name for them, else the login."""
+    return config.operator or _git_name(os.environ if environ is None else environ) or _login()
+
+
+def _git_name(environ: Mapping[str, str]) -> str:
+    # --global and a folder that is no repository: nothing that a repository's own configuration names is ever run.
+    try:
+        told = subprocess.run(
+            ["git", "config", "--global", "--get", "user.name"],
+            cwd="/",
+            env={name: environ[name] for name in ("PATH", "HOME", "XDG_CONFIG_HOME") if name in environ},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=5,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    name = told.stdout.decode("utf-8", "replace").strip()
+    return "".join(letter for letter in name if letter.isprintable())[:100]
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
+
+
+def _micro(dollars: float | None) -> MicroUsd | None:
+    return None if dollars is None else MicroUsd(round(dollars * 1_000_000))

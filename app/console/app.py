@@ -1,0 +1,191 @@
+"""The console: wiring only. Who hears of which key, which snapshot reaches which screen; nothing is decided here.
+
+What a key does is in ``deeds``, what a screen shows in ``views``, which keys there are in ``keys``.
+"""
+
+import app.console.before_textual as before_textual  # noqa: I001  (must be first: Textual reads its environment at import)
+
+import gc
+from dataclasses import replace
+from typing import ClassVar
+
+from textual import events
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from app.console.deeds import Deeds
+from app.console.keys import Where, with_keymap
+from app.console.messages import (
+    Answered,
+    CardLeft,
+    Edited,
+    Entered,
+    LeftText,
+    Moved,
+    OtherWaiting,
+    PartChosen,
+    SessionChosen,
+    TermsKey,
+    Wanted,
+)
+from app.console.options import ConsoleOptions
+from app.console.presses import KeyGate
+from app.console.screens.drive import Drive
+from app.console.theme import textual_theme
+from app.console.views.glyphs import ASCII, UNICODE
+from app.console.widgets.transcript import Transcript
+from coordinator.api import Backend
+
+COALESCE = 0.050
+"""Seconds between two paintings of snapshots, at least."""
+
+AGENT_NO_COLOR = before_textual.AGENT_NO_COLOR
+
+
+class FootplateApp(App[int]):
+    TITLE = "footplate"
+    ENABLE_COMMAND_PALETTE = False
+    ESCAPE_TO_MINIMIZE = False
+    BINDINGS: ClassVar[list[BindingType]] = []
+    # Here and not on the screen: a default screen's own style sheet is not read.
+    CSS_PATH = "screens/drive.tcss"
+
+    def __init__(self, backend: Backend, options: ConsoleOptions | None = None) -> None:
+        self.options = options or ConsoleOptions()
+        super().__init__()
+        self.backend = backend
+        self.gate = KeyGate()
+        self.table, self.keymap_problems = with_keymap(self.options.keymap)
+        # Priority: they work whatever has the focus, and under modals. Textual's own ^Q and ^C are taken over here.
+        for row in self.table:
+            if row.where is Where.ANYWHERE:
+                for key in row.keys:
+                    self._bindings.key_to_bindings[key] = [
+                        Binding(
+                            key, f"do('{row.action}')", row.words, show=False, priority=True, id=f"{row.action}:{key}"
+                        )
+                    ]
+        for name in ("dark", "light"):
+            self.register_theme(textual_theme(name))
+        self.theme = f"footplate-{self.options.theme}"
+        self.drive = Drive(
+            self.options, self.gate, ASCII if self.options.ascii else UNICODE, self.table, backend.snapshot()
+        )
+        self.deeds = Deeds(self)
+        self.drive.on_key_in_keys = self.deeds.key
+        self.drive.on_shown = self.deeds.watch_seen
+        self._poked = False
+        self._last_taken = float("-inf")
+        self._unsubscribe = backend.subscribe(self._wake)
+
+    def get_default_screen(self) -> Screen[object]:
+        return self.drive  # type: ignore[return-value]
+
+    async def on_mount(self) -> None:
+        # Pointer motion would send input for every cell the mouse passes; clicks and the wheel are enough.
+        if self._driver is not None and not self.is_headless:
+            self._driver.write("\x1b[?1003l")
+            self._driver.flush()
+        if self.keymap_problems:
+            self.drive.say(self.keymap_problems[0])
+        await self.deeds.begin()
+        # Half the tail from key to paint is the collector walking what never dies (performance.md).
+        gc.freeze()
+        gc.set_threshold(10_000, 20, 50)
+
+    def on_unmount(self) -> None:
+        self._unsubscribe()
+
+    # ---------------------------------------------------------------------------------------------------- snapshots in
+
+    def _wake(self) -> None:
+        """On the coordinator's thread: one message, however often it calls."""
+        if not self._poked:
+            self._poked = True
+            self.post_message(Moved())
+
+    def on_moved(self) -> None:
+        left = self._last_taken + COALESCE - self.options.monotonic()
+        if left > 0:
+            self.set_timer(left, self.take)
+        else:
+            self.take()
+
+    def take(self) -> None:
+        self._last_taken = self.options.monotonic()
+        self._poked = False
+        self.deeds.take(self.backend.snapshot())
+
+    # ------------------------------------------------------------------------------------------------------ keys in
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded:
+            self.gate.heard(event.time)
+            self.backend.beat()
+            if isinstance(event, events.Key):
+                self.pressed_at = event.time
+                self.drive.hush()
+        await super().on_event(event)
+
+    pressed_at = 0.0
+    """When the key came that is being handled; for bindings, which are not told."""
+
+    async def action_do(self, action: str) -> None:
+        await self.deeds.do(action)
+
+    async def action_quit(self) -> None:
+        await self.deeds.do("quit")
+
+    def action_help_quit(self) -> None:
+        """Textual's toast for ^C: not ours."""
+
+    def copy_to_clipboard(self, text: str) -> None:
+        self.deeds.copy(text)
+
+    def copy_by_terminal(self, text: str) -> None:
+        """OSC 52, Textual's way."""
+        super().copy_to_clipboard(text)
+
+    # --------------------------------------------------------------------------------------------------- widgets speak
+
+    async def on_entered(self, message: Entered) -> None:
+        if message.writing == "composer":
+            await self.deeds.entered(message.text)
+
+    def on_edited(self, message: Edited) -> None:
+        if message.writing == "composer":
+            self.deeds.edited(message.text)
+
+    def on_left_text(self, message: LeftText) -> None:
+        if message.writing == "composer":
+            self.deeds.left_composer()
+
+    async def on_wanted(self, message: Wanted) -> None:
+        await self.deeds.do(message.action)
+
+    async def on_session_chosen(self, message: SessionChosen) -> None:
+        await self.deeds.view(message.run)
+
+    async def on_part_chosen(self, message: PartChosen) -> None:
+        if message.part in ("model", "mode"):
+            await self.deeds.do(message.part)
+
+    async def on_answered(self, message: Answered) -> None:
+        self.deeds.spawn(self.deeds.answer(message.decision, message.answer))
+
+    def on_card_left(self, message: CardLeft) -> None:
+        self.deeds.focus_back()
+
+    async def on_other_waiting(self, message: OtherWaiting) -> None:
+        await self.deeds.other_waiting(message.by)
+
+    async def on_terms_key(self, message: TermsKey) -> None:
+        await self.deeds.terms_key(message.verb)
+
+    def on_transcript_need_older(self, message: Transcript.NeedOlder) -> None:
+        self.deeds.spawn(self.deeds.read_older(message.run, message.before))
+
+
+def with_brief(options: ConsoleOptions, brief: str) -> ConsoleOptions:
+    return replace(options, brief=brief)

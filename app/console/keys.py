@@ -1,0 +1,231 @@
+"""The one table of keys: bindings, hints, help and the command list are all read from it.
+
+Every action has a route of one plain control byte, or Esc and a letter; F-keys, Alt and Shift+Enter are aliases. Never
+bound are keys that tmux, screen, browsers, mosh or a line discipline take for themselves (``NEVER``).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+
+class Where(StrEnum):
+    ANYWHERE = "anywhere, whatever is open"
+    COMPOSER = "while you write"
+    CARD = "on a card"
+    TERMS = "on the terms of a new session"
+    KEYS = "keys (Esc from the text)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    action: str
+    keys: tuple[str, ...]
+    """As Textual names them; the first is shown."""
+    where: Where
+    words: str
+    hint: str = ""
+    """Short words for the row of hints; '' keeps it out of there."""
+    shown: str = ""
+    """How the first key is written for a person, where its name says it badly."""
+    listed: bool = True
+    """Whether the command list offers it."""
+    inner: bool = False
+    """Handled by the widget that has the focus, which knows where it is; here for hints and help only."""
+
+
+A, W, C, T, K = Where.ANYWHERE, Where.COMPOSER, Where.CARD, Where.TERMS, Where.KEYS
+
+
+def _key(
+    action: str,
+    keys: str,
+    where: Where,
+    words: str,
+    hint: str = "",
+    *,
+    shown: str = "",
+    listed: bool = True,
+    inner: bool = False,
+) -> Key:
+    return Key(
+        action=action,
+        keys=tuple(keys.split()),
+        where=where,
+        words=words,
+        hint=hint,
+        shown=shown,
+        listed=listed and not inner,
+        inner=inner,
+    )
+
+
+TABLE: tuple[Key, ...] = (
+    _key("stop", "ctrl+backslash f9", A, "stop this session; again after 0.7 s kills it", "stop", shown="^\\"),
+    _key("stop-all", "ctrl+right_square_bracket f8", A, "stop all: first lists them, again stops them", shown="^] ^]"),
+    _key("interrupt", "ctrl+c", A, "copy what is selected, else interrupt the turn", "interrupt"),
+    _key("next-waiting", "ctrl+o f4", A, "go to what waits longest for you", "next waiting"),
+    _key("commands", "ctrl+p f1", A, "all commands", "all commands", listed=False),
+    _key("redraw", "ctrl+l", A, "draw the screen anew"),
+    _key("quit", "ctrl+q", A, "quit; asks when something is held"),
+    _key("new-session", "ctrl+n", A, "new session", shown="^N"),
+    _key("send", "enter", W, "send, or queue while a turn runs", "send", shown="Enter", inner=True),
+    _key("newline", "ctrl+j alt+enter shift+enter", W, "new line; also \\ then Enter", "new line", inner=True),
+    _key("to-keys", "escape", W, "leave the text for the keys; it stays as it is", "keys", shown="Esc", inner=True),
+    _key("history", "up down", W, "at the edge: what you said before", shown="↑ ↓", inner=True),
+    _key("to-card", "tab", W, "complete a command, else go to the card", shown="Tab", inner=True),
+    _key("next-mode", "shift+tab", W, "next mode within the terms", shown="Shift+Tab", inner=True),
+    _key("editor", "ctrl+g", W, "write in $EDITOR", shown="^G", inner=True),
+    _key("answer", "1", C, "answer; a key counts when it came alone", "answer", shown="1–9", inner=True),
+    _key("card-scroll", "down", C, "see the rest of it", "see the rest", shown="↑ ↓", inner=True),
+    _key("note", "n", C, "a note to it with the answer", "note", inner=True),
+    _key("edit-input", "e", C, "edit what it would run", "edit", inner=True),
+    _key("open-all", "o", C, "show it all", "open all", inner=True),
+    _key(
+        "other-waiting",
+        "left_square_bracket right_square_bracket",
+        C,
+        "the other waiting ones",
+        "others",
+        shown="[ ]",
+        inner=True,
+    ),
+    _key("card-back", "escape", C, "back, unanswered", "back", shown="Esc", inner=True),
+    _key("start", "enter", T, "start under these terms", "start under these terms", shown="Enter", inner=True),
+    _key("preset", "tab", T, "the next preset: quick, normal, overnight", "other terms", shown="Tab", inner=True),
+    _key("full-form", "e", T, "every field of the terms", "every field", inner=True),
+    _key("added-text", "a", T, "what Footplate adds to the brief; on or off", "what is added", inner=True),
+    _key("practice", "d", T, "use the practice agent instead", "practice agent", inner=True),
+    _key("terms-back", "escape", T, "back to the brief", "back", shown="Esc", inner=True),
+    _key("scroll", "j k g G pagedown pageup", K, "scroll the conversation", "scroll", shown="j k g G", inner=True),
+    _key(
+        "turn", "left_curly_bracket right_curly_bracket", K, "the turn before, the next turn", shown="{ }", inner=True
+    ),
+    _key("find", "slash n N", K, "search the conversation", "search", shown="/", inner=True),
+    _key("fold", "space", K, "open or fold", shown="Space", inner=True),
+    _key("copy", "y Y", K, "copy this block, the whole message", inner=True),
+    _key("session-down", "J down", K, "the next session", "session", shown="J K", listed=False),
+    _key("session-up", "K up", K, "the session before", listed=False),
+    _key("write", "i enter", K, "write to the agent", "write"),
+    _key("details", "l", K, "details: turns, processes, terms, stop report", "details"),
+    _key("panel", "t", K, "show or hide plan and background"),
+    _key("waiting-list", "a", K, "list what waits for you"),
+    _key("new", "s", K, "new session", "new", listed=False),
+    _key("next-waiting-w", "w", K, "go to what waits longest for you", listed=False),
+    _key("continue", "c", K, "continue an ended session"),
+    _key("finish", "f", K, "finish: end well after this turn"),
+    _key("stop-x", "X", K, "stop this session", listed=False),
+    _key("rename", "r", K, "rename this session"),
+    _key("pin", "p", K, "keep this session on top of its group"),
+    _key("seen", "u", K, "mark as seen"),
+    _key("model", "M", K, "choose the model"),
+    _key("mode", "S", K, "choose how it asks"),
+    _key("release", "R", K, "send what waits in the line"),
+    _key("unqueue", "U", K, "take back what waits in the line"),
+    _key("zoom", "z", K, "the conversation alone"),
+    _key("mouse", "m", K, "give the mouse to the terminal, or take it back"),
+    _key("help", "question_mark", K, "these keys", "help", shown="?"),
+    _key("commands-colon", "colon", K, "all commands", shown=":", listed=False),
+    _key("quit-q", "q", K, "quit", listed=False),
+)
+
+ALIASES: dict[str, str] = {
+    "next-waiting-w": "next-waiting",
+    "stop-x": "stop",
+    "commands-colon": "commands",
+    "quit-q": "quit",
+    "new": "new-session",
+}
+"""Rows of the table that are another way to the same action."""
+
+NEVER: dict[str, str] = {
+    "ctrl+a": "tmux and screen take it",
+    "ctrl+b": "tmux takes it",
+    "ctrl+h": "it is the same byte as Backspace",
+    "ctrl+i": "it is the same byte as Tab",
+    "ctrl+m": "it is the same byte as Enter",
+    "ctrl+left_square_bracket": "it is the same byte as Esc",
+    "ctrl+s": "it can stop the terminal",
+    "ctrl+t": "browsers take it",
+    "ctrl+w": "browsers take it",
+    "ctrl+circumflex_accent": "mosh takes it",
+    "ctrl+z": "it is undo",
+}
+
+
+def canonical(action: str) -> str:
+    return ALIASES.get(action, action)
+
+
+def shown(key: Key) -> str:
+    """How a person reads it: ``^O``, ``Esc``, ``j``."""
+    return key.shown or written(key.keys[0])
+
+
+_NAMES = {
+    "backslash": "\\",
+    "right_square_bracket": "]",
+    "left_square_bracket": "[",
+    "question_mark": "?",
+    "slash": "/",
+    "colon": ":",
+    "escape": "Esc",
+    "enter": "Enter",
+    "tab": "Tab",
+    "space": "Space",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+}
+
+
+def written(name: str) -> str:
+    if name.startswith("ctrl+"):
+        rest = name[5:]
+        return "^" + _NAMES.get(rest, rest.upper())
+    return _NAMES.get(name, name.upper() if name[:1] == "f" and name[1:].isdigit() else name)
+
+
+def undeliverable(name: str) -> str | None:
+    """Why a key can not be bound, or None."""
+    if name in NEVER:
+        return NEVER[name]
+    if name.startswith("ctrl+") and name[5:] in {"left", "right", "up", "down"}:
+        return "not every terminal sends it"
+    if name.startswith(("ctrl+", "alt+")) and name.split("+")[-1].isdigit():
+        return "not every terminal sends it"
+    return None
+
+
+def with_keymap(keymap: Mapping[str, str], table: tuple[Key, ...] = TABLE) -> tuple[tuple[Key, ...], tuple[str, ...]]:
+    """The table with the operator's own keys, and in words what could not be bound; those keep their own key."""
+    rows = list(table)
+    problems: list[str] = []
+    for action, name in keymap.items():
+        at = next((index for index, row in enumerate(rows) if row.action == action), None)
+        if at is None:
+            problems.append(f"keymap: there is no action {action}")
+            continue
+        if rows[at].inner:
+            problems.append(f"keymap: the key of {action} is fixed")
+            continue
+        if (why := undeliverable(name)) is not None:
+            problems.append(f"keymap: {written(name)} for {action} can not be bound: {why}")
+            continue
+        where = rows[at].where
+        clash = next(
+            (
+                row
+                for index, row in enumerate(rows)
+                if index != at and name in row.keys and (row.where is where or Where.ANYWHERE in (row.where, where))
+            ),
+            None,
+        )
+        if clash is not None:
+            problems.append(f"keymap: {written(name)} for {action} is already {clash.action}")
+            continue
+        rows[at] = replace(rows[at], keys=(name,), shown="")
+    return tuple(rows), tuple(problems)
+
+
+def find(key: str, where: Where, table: tuple[Key, ...] = TABLE) -> Key | None:
+    return next((row for row in table if row.where is where and key in row.keys and not row.inner), None)

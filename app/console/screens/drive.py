@@ -1,0 +1,340 @@
+"""The console's one screen: where each part stands, and the newest snapshot put into all of them.
+
+It paints and passes on. What a key or an entered text leads to is in ``deeds``; what a part says is in ``views``.
+"""
+
+from collections.abc import Callable
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.timer import Timer
+
+from app.console.keys import Key, Where
+from app.console.options import ConsoleOptions
+from app.console.presses import KeyGate
+from app.console.views.actions import Situation, hints_line
+from app.console.views.bars import console_title, queue_lines, session_title, state_line
+from app.console.views.ending import ended_lines, ending_lines
+from app.console.views.glyphs import Glyphs
+from app.console.views.ink import Line, Span, cut, one_line
+from app.console.views.lists import list_picture, strip_line
+from app.console.views.panel import panel_lines
+from app.console.views.standing import all_waiting, ended, foreign, session_of, waiting, waiting_since
+from app.console.views.start import empty_lines
+from app.console.widgets.card import Card
+from app.console.widgets.composer import Composer
+from app.console.widgets.lines import Lines, WindowedLines
+from app.console.widgets.sessions import SessionList, SessionTitle
+from app.console.widgets.terms import TermsBar
+from app.console.widgets.transcript import Transcript
+from app.wording import age
+from coordinator.api import ConsoleSnapshot, DecisionView, Group, Proposal, SessionView
+from store.vocab import DecisionId, Millis, RunId
+
+NARROW = 100
+RICH = 160
+
+
+class Drive(Screen[None]):
+    AUTO_FOCUS = None
+
+    def __init__(
+        self, options: ConsoleOptions, gate: KeyGate, glyphs: Glyphs, table: tuple[Key, ...], snapshot: ConsoleSnapshot
+    ) -> None:
+        super().__init__()
+        self.options = options
+        self.glyphs = glyphs
+        self.table = table
+        self.snapshot = snapshot
+        self.run_in_view: RunId | None = None
+        self.decision_in_view: DecisionId | None = None
+        """The one that the card shows, as long as it waits."""
+        self.panel_wanted = True
+        self.zoomed = False
+        self.proposal: Proposal | None = None
+        self.said: Span = Span("")
+        self.on_key_in_keys: Callable[[str], bool] = lambda key: False
+        """What a key in the keys focus does; set by the app."""
+        self.on_shown: Callable[[], None] = lambda: None
+        self.title_bar = Lines(id="title", grows=False)
+        self.strip = Lines(id="strip", grows=False)
+        self.state = Lines(id="state", grows=False)
+        self.session_list = SessionList()
+        self.session_title = SessionTitle()
+        self.transcript = Transcript(id="transcript")
+        self.empty = Lines(id="empty", grows=False)
+        self.block = Lines(id="block")
+        self.card = Card(gate, options.monotonic, glyphs, options.home)
+        self.terms = TermsBar(gate, options.monotonic, glyphs)
+        self.rule = Lines(id="rule", grows=False)
+        self.prompt = Lines(id="prompt", grows=False)
+        self.composer = Composer(gate)
+        self.queue = Lines(id="queue")
+        self.panel = WindowedLines(id="panel")
+        self.status = Lines(id="status", grows=False)
+        self.hints = Lines(id="hints", grows=False)
+        self._tick: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        yield self.title_bar
+        yield self.strip
+        yield self.state
+        with Horizontal(id="body"):
+            yield self.session_list
+            with Vertical(id="centre"):
+                yield self.session_title
+                yield self.transcript
+                yield self.empty
+                yield self.block
+                yield self.card
+                yield self.terms
+                yield self.rule
+                with Horizontal(id="writing"):
+                    yield self.prompt
+                    yield self.composer
+                yield self.queue
+            yield self.panel
+        yield self.status
+        yield self.hints
+
+    def on_mount(self) -> None:
+        self.prompt.put(((Span(f"{self.glyphs.prompt} ", "blue strong"),),))
+        # Ages tick only while someone waits or the session in view works; else the timer is paused, nothing painted.
+        self._tick = self.set_interval(1.0, self.paint, pause=True)
+        self.composer.focus()
+        self.paint()
+
+    # --------------------------------------------------------------------------------------------------- what is where
+
+    @property
+    def session(self) -> SessionView | None:
+        return session_of(self.snapshot, self.run_in_view)
+
+    @property
+    def now(self) -> Millis:
+        return self.options.now() if self.options.now is not None else self.snapshot.now
+
+    @property
+    def focus_place(self) -> Where:
+        focused = self.focused
+        if focused is self.composer:
+            return Where.COMPOSER
+        if focused is not None and self.card in focused.ancestors_with_self:
+            return Where.CARD
+        if focused is self.terms:
+            return Where.TERMS
+        return Where.KEYS
+
+    @property
+    def wide(self) -> bool:
+        return self.size.width >= NARROW
+
+    def situation(self) -> Situation:
+        return Situation(snapshot=self.snapshot, run=self.run_in_view, focus=self.focus_place, wide=self.wide)
+
+    def focus_keys(self) -> None:
+        if self.run_in_view is not None and self.transcript.focusable:
+            self.transcript.focus()
+        else:
+            self.set_focus(None)
+        self.paint_hints()
+
+    # -------------------------------------------------------------------------------------------------------- painting
+
+    def take(self, snapshot: ConsoleSnapshot) -> None:
+        """Newer values. The session in view stays the one in view, whatever happens to others."""
+        self.snapshot = snapshot
+        session = self.session
+        if session is not None:
+            self.transcript.update_session(session)
+        self.paint()
+
+    def paint(self) -> None:
+        if not self.is_mounted:
+            return
+        width = self.size.width or self.app.size.width
+        snapshot, session, now, glyphs = self.snapshot, self.session, self.now, self.glyphs
+        home = self.options.home
+        self.set_class(not self.wide, "-narrow")
+        self.set_class(width >= RICH, "-rich")
+        self.set_class(self.zoomed, "-zoomed")
+        self.set_class(session is None, "-no-session")
+        self.set_class(session is not None and self.panel_wanted, "-panel")
+        self.title_bar.put((console_title(snapshot, now, width, home, glyphs),))
+        if self.wide:
+            list_width = (36 if width >= RICH else 30) - 2
+            self.session_list.show(list_picture(snapshot, self.run_in_view, now, list_width, glyphs), self.run_in_view)
+        else:
+            self.strip.put((strip_line(snapshot, self.run_in_view, width - 2, glyphs),))
+            self.state.put((state_line(session, now, width - 2, glyphs) if session is not None else (),))
+        self._paint_centre(session, now)
+        if session is not None and self.wide and self.panel_wanted:
+            panel_width = (40 if width >= RICH else 30) - 2
+            self.panel.put_window(panel_lines(session, now, panel_width, glyphs))
+        self.paint_status()
+        self.paint_hints()
+        self._set_tick()
+
+    def _paint_centre(self, session: SessionView | None, now: Millis) -> None:
+        width = self.centre_width
+        if session is None:
+            self.empty.put(empty_lines(self.snapshot, min(width, 96), self.glyphs, self.options.agent))
+            self.block.put(())
+            self.queue.put(())
+        else:
+            row, parts = session_title(session, width, self.glyphs, self.options.home)
+            self.session_title.put((row,))
+            self.session_title.parts = parts
+            self.block.put(self._block_rows(session, now, width))
+            self.queue.put(queue_lines(session, width - 2, now))
+        self.rule.put(((Span(self.glyphs.rule * width, "faint"),),))
+        self._paint_card(session, now)
+        self.terms.show(self.proposal if session is None else None, now)
+        self.composer.placeholder = self._placeholder(session)
+
+    @property
+    def centre_width(self) -> int:
+        width = self.size.width or self.app.size.width
+        if not self.wide or self.zoomed:
+            return width - 2
+        sides = 36 + 40 if width >= RICH else 30 + 30
+        if self.session is None or not self.panel_wanted:
+            sides = 36 if width >= RICH else 30
+        return width - sides - 2
+
+    def _block_rows(self, session: SessionView, now: Millis, width: int) -> tuple[Line, ...]:
+        height = max(self.size.height // 3, 6)
+        if session.ending is not None:
+            return ending_lines(session, session.ending, now, width, height, self.glyphs)
+        if ended(session):
+            return ended_lines(session, width, height, self.glyphs)
+        return ()
+
+    def _paint_card(self, session: SessionView | None, now: Millis) -> None:
+        live = (
+            waiting(session)
+            if session is not None and not foreign(session) and session.ending is None and not ended(session)
+            else ()
+        )
+        chosen = next((one for one in live if one.id == self.decision_in_view), None)
+        if chosen is None and live:
+            # A newer request queues behind; only when the one in view has left does the oldest of the others come up.
+            chosen = live[0]
+        self.decision_in_view = chosen.id if chosen is not None else None
+        budget = (
+            chosen is None
+            and session is not None
+            and session.at_budget
+            and not ended(session)
+            and session.ending is None
+        )
+        since = (
+            chosen.asked_at
+            if chosen is not None
+            else (waiting_since(self.snapshot, session) if session is not None else None)
+        )
+        others = len(live) > 1 or len(all_waiting(self.snapshot)) > 1
+        self.card.show(
+            session if chosen is not None or budget else None,
+            chosen,
+            place=live.index(chosen) + 1 if chosen is not None else 1,
+            count=max(len(live), 1),
+            others=others,
+            waited=age(now - since) if since is not None else "",
+            max_height=self._card_height(chosen),
+        )
+
+    def _card_height(self, decision: DecisionView | None) -> int:
+        height = self.size.height or self.app.size.height
+        if self.card.opened:
+            return max(height - (13 if self.wide else 14), 8)
+        return 8 if height < 30 else max(height * 2 // 5, 9)
+
+    def _placeholder(self, session: SessionView | None) -> str:
+        if session is None:
+            return "What is to be done?"
+        if foreign(session):
+            return "held by another console: write to it there"
+        if ended(session):
+            return "Say how to go on"
+        return ""
+
+    def paint_status(self) -> None:
+        width = (self.size.width or self.app.size.width) - 2
+        session = self.session
+        if self.said.text:
+            row: Line = (Span(cut(self.said.text, width), self.said.ink),)
+        elif self.snapshot.storage_trouble:
+            row = (Span(cut(f"{self.glyphs.ended} {one_line(self.snapshot.storage_trouble)}", width), "red"),)
+        elif session is not None and session.interrupting:
+            row = (Span("interrupting the turn; what waits in the line stays there", "grey"),)
+        elif session is not None and session.status:
+            row = (Span(cut(one_line(session.status), width), "grey"),)
+        elif (slash := self._slash_words()) is not None:
+            row = (Span(cut(slash, width), "grey"),)
+        else:
+            row = ()
+        self.status.put((row,))
+
+    def _slash_words(self) -> str | None:
+        """Which way a leading slash goes, said before Enter."""
+        text, session = self.composer.text, self.session
+        if session is None or not text.startswith("/"):
+            return None
+        name = text[1:].split(maxsplit=1)[0] if text[1:].strip() else ""
+        about = dict(session.commands).get(name)
+        if about is not None:
+            return f"will run /{one_line(name)} in {session.agent}: {one_line(about)}"
+        near = [one for one, _ in session.commands if name and one.startswith(name)]
+        if near:
+            return f"Tab: /{', /'.join(one_line(one) for one in near[:6])}"
+        return "sent as text"
+
+    def paint_hints(self) -> None:
+        self.hints.put((hints_line(self.situation(), self.size.width or self.app.size.width, self.table),))
+
+    def say(self, words: str, ink: str = "amber") -> None:
+        """One row above the hints, until the next key; never a toast."""
+        self.said = Span(one_line(words), ink)
+        self.paint_status()
+
+    def hush(self) -> None:
+        if self.said.text:
+            self.said = Span("")
+            self.paint_status()
+
+    def _set_tick(self) -> None:
+        if self._tick is None:
+            return
+        session = self.session
+        live = session is not None and session.group in (Group.WORKING, Group.NEEDS_YOU) and not foreign(session)
+        ending = session is not None and session.ending is not None
+        if self.options.now is not None and (live or ending or all_waiting(self.snapshot)):
+            self._tick.resume()
+        else:
+            self._tick.pause()
+
+    # ---------------------------------------------------------------------------------------------------------- events
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.paint()
+        self.call_after_refresh(self.paint)
+
+    def on_screen_resume(self) -> None:
+        self.card.begin_painting()
+        self.terms.begin_painting()
+        self.paint()
+        self.on_shown()
+
+    def on_descendant_focus(self) -> None:
+        self.paint_hints()
+
+    def on_descendant_blur(self) -> None:
+        self.paint_hints()
+
+    def on_key(self, event: events.Key) -> None:
+        if self.focus_place is Where.KEYS and self.on_key_in_keys(event.key):
+            event.stop()
+            event.prevent_default()

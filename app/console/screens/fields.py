@@ -1,0 +1,56 @@
+"""Small forms: one line to rename a session, and every field of the terms of a new one."""
+
+from dataclasses import dataclass
+
+from textual import events
+from textual.app import ComposeResult
+from textual.widgets import Input
+
+from app.console.screens.sheet import Sheet
+from app.console.views.ink import Span, literal
+from app.console.widgets.lines import Lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    name: str
+    label: str
+    value: str = ""
+
+
+class Fields(Sheet[dict[str, str] | None]):
+    """Enter takes all of them, Tab goes on to the next, Esc leaves them as they were."""
+
+    DEFAULT_CSS = """
+    Fields Input { border: none; height: 1; padding: 0 1; margin-bottom: 1; background: $fp-sel; color: $fp-bright; }
+    Fields Input:focus { border: none; background: $fp-base; }
+    Fields .label { height: 1; }
+    """
+
+    def __init__(self, heading: str, fields: tuple[Field, ...]) -> None:
+        super().__init__(heading, "Enter takes them   Tab next   Esc back")
+        self._fields = fields
+
+    def body(self) -> ComposeResult:
+        for field in self._fields:
+            yield Lines(id=f"label-{field.name}", classes="label")
+            # Literal: a title may come from an agent's text, and an Input writes what it holds as it is.
+            yield Input(literal(field.value), id=f"field-{field.name}", select_on_focus=False)
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        for field in self._fields:
+            self.query_one(f"#label-{field.name}", Lines).put(((Span(field.label, "grey"),),))
+            one = self.query_one(f"#field-{field.name}", Input)
+            one.cursor_blink = False
+        if self._fields:
+            self.query_one(f"#field-{self._fields[0].name}", Input).focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss({field.name: self.query_one(f"#field-{field.name}", Input).value for field in self._fields})
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "escape":
+            event.stop()
+            self.dismiss(None)

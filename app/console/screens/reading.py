@@ -1,0 +1,37 @@
+"""Help, from the key table, and the details of a session, from its snapshot."""
+
+from app.console.keys import Key
+from app.console.screens.sheet import Reading
+from app.console.views.actions import help_lines
+from app.console.views.details import details_lines
+from app.console.views.ink import Line
+from app.console.views.standing import session_of, title_of
+from coordinator.api import ConsoleSnapshot, SessionView
+from store.vocab import Millis
+
+
+class Help(Reading):
+    def __init__(self, table: tuple[Key, ...]) -> None:
+        super().__init__("Keys")
+        self._table = table
+
+    def rows(self) -> tuple[Line, ...]:
+        return help_lines(self.room, self._table)
+
+
+class Details(Reading):
+    def __init__(self, session: SessionView, now: Millis, home: str) -> None:
+        super().__init__(f"{session.run} {title_of(session)}")
+        self._session = session
+        self._now = now
+        self._home = home
+
+    def take(self, snapshot: ConsoleSnapshot, now: Millis) -> None:
+        """A newer snapshot: processes come with one, some time after they were asked for."""
+        session = session_of(snapshot, self._session.run)
+        if session is not None:
+            self._session, self._now = session, now
+            self.fill()
+
+    def rows(self) -> tuple[Line, ...]:
+        return details_lines(self._session, self._now, self.room, self._home)

@@ -1,0 +1,189 @@
+"""Why an action is dead just now, what the hints are, and what the command list offers: one function for all. Pure.
+
+The key that is off and the row of the list that is grey say the same sentence, because both ask ``why_dead``.
+"""
+
+from dataclasses import dataclass
+
+from app.console.keys import TABLE, Key, Where, canonical, shown
+from app.console.views.ink import Line, Span, cells
+from app.console.views.standing import all_waiting, ended, foreign, in_flight, session_of, waiting
+from coordinator.api import ConsoleSnapshot, Group, SessionView
+from store.vocab import RunId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """All that decides whether an action can be done."""
+
+    snapshot: ConsoleSnapshot
+    run: RunId | None
+    focus: Where
+    wide: bool = True
+
+    @property
+    def session(self) -> SessionView | None:
+        return session_of(self.snapshot, self.run)
+
+
+_NEEDS_SESSION = frozenset(
+    {
+        "stop", "interrupt", "details", "panel", "continue", "finish", "rename", "pin", "seen", "model", "mode",
+        "release", "unqueue", "zoom", "scroll", "turn", "find", "fold", "copy",
+    }
+)  # fmt: skip
+_NEEDS_HOLD = frozenset({"stop", "interrupt", "finish", "model", "mode", "release", "unqueue"})
+
+
+def why_dead(action: str, at: Situation) -> str | None:
+    """The reason in a sentence, or None when it can be done."""
+    action = canonical(action)
+    session = at.session
+    if action in _NEEDS_SESSION and session is None:
+        return "no session is in view"
+    if session is not None and action in _NEEDS_HOLD:
+        if foreign(session):
+            return f"{session.run} is held by {session.owner}: do it there"
+        if ended(session):
+            return f"{session.run} has ended: nothing of it runs"
+    return _of_its_own(action, at, session)
+
+
+def _of_its_own(action: str, at: Situation, session: SessionView | None) -> str | None:
+    match action:
+        case "next-waiting" | "waiting-list":
+            return None if all_waiting(at.snapshot) else "nothing waits for you"
+        case "stop-all":
+            return None if holds(at.snapshot) else "nothing is held"
+        case "new-session":
+            return (
+                None
+                if at.snapshot.admission_open
+                else "no new session just now: Footplate is closing or looking after old ones"
+            )
+        case "panel":
+            return None if at.wide else "the panel needs a screen of 100 columns; l shows the same"
+        case "session-down" | "session-up":
+            return None if at.snapshot.sessions else "there is no session"
+        case _:
+            return None if session is None else _with_session(action, session)
+
+
+def _with_session(action: str, session: SessionView) -> str | None:
+    match action:
+        case "interrupt":
+            if session.interrupting:
+                return "it is being interrupted already"
+            return None if in_flight(session) is not None else "no turn runs: there is nothing to interrupt"
+        case "finish" | "model" | "mode" if session.ending is not None:
+            return f"{session.run} is ending"
+        case "model":
+            return None if session.models else "this agent does not say which models there are"
+        case "mode":
+            return None if session.modes else "this agent has no modes to choose from"
+        case "continue":
+            return None if ended(session) else f"{session.run} has not ended: just write to it"
+        case "seen":
+            return None if session.group is Group.YOUR_MOVE else "it is not your move there"
+        case "release":
+            if not session.queued:
+                return "nothing waits in the line"
+            return None if session.queue_held else "what waits goes by itself when the turn ends"
+        case "unqueue":
+            return None if session.queued else "nothing waits in the line"
+        case _:
+            return None
+
+
+def holds(snapshot: ConsoleSnapshot) -> tuple[SessionView, ...]:
+    """What this console holds: what a stop of all would end."""
+    return tuple(one for one in snapshot.sessions if not ended(one) and not foreign(one))
+
+
+def hints(at: Situation, table: tuple[Key, ...] = TABLE, *, most: int = 6) -> tuple[tuple[str, str], ...]:
+    """At most six keys with their words, for where the focus is; dead ones are left out."""
+    names = _HINTS[at.focus]
+    out: list[tuple[str, str]] = []
+    for name in names:
+        row = next((one for one in table if one.action == name), None)
+        if row is None or why_dead(name, at) is not None:
+            continue
+        out.append((shown(row), hint_words(row, at)))
+    return tuple(out[:most])
+
+
+_HINTS: dict[Where, tuple[str, ...]] = {
+    Where.COMPOSER: ("send", "newline", "to-keys", "interrupt", "stop", "next-waiting"),
+    Where.CARD: ("answer", "card-scroll", "open-all", "card-back", "stop", "next-waiting"),
+    Where.TERMS: ("start", "preset", "full-form", "added-text", "practice", "terms-back"),
+    Where.KEYS: ("write", "session-down", "scroll", "details", "new", "help"),
+    Where.ANYWHERE: ("stop", "stop-all", "next-waiting", "quit"),
+}
+
+
+def hint_words(row: Key, at: Situation) -> str:
+    session = at.session
+    if row.action == "send":
+        if session is None:
+            return "show the terms"
+        if ended(session):
+            return "continue it"
+        return "queue" if in_flight(session) is not None or waiting(session) else "send"
+    return row.hint or row.words
+
+
+def hints_line(at: Situation, width: int, table: tuple[Key, ...] = TABLE) -> Line:
+    row: list[Span] = [Span(" ")]
+    right: Line = (Span("^P ", "blue"), Span("all commands ", "grey"))
+    room = width - cells(right) - 2
+    for key, words in hints(at, table):
+        part = (Span(f"{key} ", "blue"), Span(f"{words}  ", "grey"))
+        if cells(tuple(row)) + cells(part) > room:
+            break
+        row.extend(part)
+    gap = max(width - cells(tuple(row)) - cells(right), 0)
+    return (*row, Span(" " * gap), *right)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A row of the command list."""
+
+    action: str
+    key: str
+    words: str
+    dead: str | None
+
+
+def offers(at: Situation, table: tuple[Key, ...] = TABLE) -> tuple[Offer, ...]:
+    return tuple(
+        Offer(action=row.action, key=shown(row), words=row.words, dead=why_dead(row.action, at))
+        for row in table
+        if row.listed
+    )
+
+
+def matching(rows: tuple[Offer, ...], typed: str) -> tuple[Offer, ...]:
+    """Rows that hold every word typed; those that can be done come first."""
+    words = typed.lower().split()
+    found = [row for row in rows if all(word in f"{row.action} {row.words}".lower() for word in words)]
+    return tuple(sorted(found, key=lambda row: row.dead is not None))
+
+
+def help_lines(width: int, table: tuple[Key, ...] = TABLE) -> tuple[Line, ...]:
+    lines: list[Line] = []
+    for where in Where:
+        rows = [row for row in table if row.where is where]
+        if lines:
+            lines.append(())
+        lines.append((Span(where.value.upper(), "grey strong"),))
+        for row in rows:
+            keys = shown(row)
+            others = ""
+            lines.append((Span(f"  {keys:<12}", "blue"), Span(row.words + others, "text")))
+    lines += [
+        (),
+        (Span("FOR SCREEN READERS", "grey strong"),),
+        (Span("  footplate start --plain holds a session as plain numbered text, each question with an id.", "text"),),
+    ]
+    return tuple(lines)

@@ -1,0 +1,152 @@
+"""The rows that frame a screen: console title, a session's title, the state row of a narrow screen, the queue. Pure."""
+
+from dataclasses import dataclass
+
+from app.console.views.glyphs import Glyphs
+from app.console.views.ink import Line, Span, cells, cut, cut_path, one_line, sides
+from app.console.views.standing import (
+    all_waiting,
+    ended_words,
+    in_flight,
+    practice,
+    short_age,
+    spent_of,
+    title_of,
+    waiting,
+)
+from app.wording import age, mode_words, money, short_path
+from coordinator.api import ConsoleSnapshot, Group, SessionView
+from store.vocab import Millis
+
+
+def console_title(snapshot: ConsoleSnapshot, now: Millis, width: int, home: str, glyphs: Glyphs) -> Line:
+    needs = all_waiting(snapshot)
+    today = money(snapshot.today)
+    if snapshot.today_limit is not None:
+        today = f"{today} of {money(snapshot.today_limit)}"
+    right: Line = (Span(f"today {today} USD " if width >= 100 else f"{today} ", "grey"),)
+    call: Line = ()
+    if needs:
+        verb = "needs" if len(needs) == 1 else "need"
+        words = f"{glyphs.needs} {len(needs)} {verb} you"
+        if width >= 100:
+            words += f", oldest {age(now - needs[0][0])}"
+        call = (Span(words, "amber strong"), Span("  ^O", "amber"))
+    name: Line = (Span(" footplate", "strong bright"),)
+    repository = snapshot.repository
+    room = width - cells(name) - cells(call) - cells(right) - 8
+    if repository is not None and room > 12:
+        dirty = f" +{repository.dirty_files}" if repository.dirty_files else ""
+        branch = f"{one_line(repository.branch) or 'no branch'}{dirty}"
+        path = cut_path(one_line(short_path(repository.path, home)), max(room - cells(branch) - 2, 8))
+        name = (*name, Span(f"  {path}", "text"), Span(f"  {cut(branch, 24)}", "grey"))
+    if width < 100:
+        return sides(name, (*call, Span("   ", "grey"), *right) if call else right, width)
+    middle = width // 2 - cells(call) // 2
+    gap = max(middle - cells(name), 2)
+    return sides((*name, Span(" " * gap), *call), right, width)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TitlePart:
+    """A part of a session's title that opens a picker."""
+
+    name: str
+    start: int
+    end: int
+
+
+def session_title(session: SessionView, width: int, glyphs: Glyphs, home: str) -> tuple[Line, tuple[TitlePart, ...]]:
+    """Number and title at the left; model, mode, tree at the right, each with where it stands, for the mouse."""
+    parts: list[tuple[str, Span]] = []
+    if practice(session):
+        parts.append(("practice", Span("PRACTICE", "amber strong")))
+    parts.append(("model", Span(cut(one_line(session.model or session.agent), 24), "text")))
+    parts.append(("mode", Span(cut(short_mode(session.mode), 20), "text")))
+    where = one_line(session.tree.rsplit("/", 1)[-1])
+    tree = f"in place on {one_line(session.branch)}" if session.in_place else f"tree {where}"
+    if width >= 56:
+        parts.append(("tree", Span(cut(tree, max(width // 3, 16)), "grey")))
+    right: list[Span] = []
+    for _, span in parts:
+        if right:
+            right.append(Span(f" {glyphs.dot} ", "grey"))
+        right.append(span)
+    left: Line = (Span(f"{session.run} ", "grey"), Span(title_of(session), "strong bright"))
+    row = sides(left, tuple(right), width)
+    at = width - cells(tuple(right))
+    places: list[TitlePart] = []
+    for name, span in parts:
+        size = cells(span.text)
+        places.append(TitlePart(name=name, start=at, end=at + size))
+        at += size + 3
+    return row, tuple(places)
+
+
+_SHORT_MODES = {
+    "default": "asks",
+    "manual": "asks",
+    "acceptEdits": "edits freely",
+    "plan": "plans first",
+    "bypassPermissions": "never asks",
+    "dontAsk": "refuses",
+    "auto": "a model decides",
+}
+
+
+def short_mode(mode: str | None) -> str:
+    return _SHORT_MODES.get(mode or "", one_line(mode or "mode unknown"))
+
+
+def mode_choice(mode: str) -> str:
+    return f"{short_mode(mode)}: {mode_words(mode)}"
+
+
+def state_line(session: SessionView, now: Millis, width: int, glyphs: Glyphs) -> Line:
+    """What the right panel would tell, in one row, for screens without it."""
+    parts: list[str] = []
+    turn = in_flight(session)
+    if session.group is Group.ENDED:
+        parts.append(ended_words(session))
+    elif turn is not None:
+        tool = (
+            f" {one_line(session.tools[0].name)} {short_age(now - session.tools[0].since, True)}"
+            if session.tools
+            else ""
+        )
+        parts.append(f"turn {turn.n}{tool}")
+    elif session.turns:
+        parts.append(f"turn {session.turns[-1].n} ended")
+    parts.append(spent_of(session))
+    if session.plan:
+        done = sum(1 for state, _ in session.plan if state == "done")
+        parts.append(f"plan {done} of {len(session.plan)}")
+    if session.context_used is not None and session.context_size:
+        parts.append(f"{round(100 * session.context_used / session.context_size)} %")
+    running = sum(1 for task in session.background if task.state == "running")
+    if running:
+        parts.append(f"{running} in background")
+    return (Span(cut(f" {glyphs.dot} ".join(parts), width), "grey"),)
+
+
+def queue_lines(session: SessionView, width: int, now: Millis) -> tuple[Line, ...]:
+    """What waits to be sent, and when it goes."""
+    if not session.queued:
+        return ()
+    turn = in_flight(session)
+    if session.queue_held:
+        when = "waits: ^P, send what waits"
+    elif waiting(session) and turn is not None:
+        when = f"sent when turn {turn.n} ends; it waits for you"
+    elif turn is not None:
+        when = f"sent when turn {turn.n} ends"
+    else:
+        when = "sent next"
+    count = f" and {len(session.queued) - 1} more" if len(session.queued) > 1 else ""
+    tail = f"”{count}, {when}"
+    text = cut(one_line(session.queued[0].text), max(width - cells(tail) - 8, 8))
+    return (cut_row(Span(f"next: “{text}{tail}", "grey"), width),)
+
+
+def cut_row(span: Span, width: int) -> Line:
+    return (Span(cut(span.text, width), span.ink),)

@@ -1,0 +1,340 @@
+"""The decision card: what it says, its options, how it folds, and whether its options are alive. Pure.
+
+The rules of the card (console.md) that concern what is shown are here; those that concern keys are in ``presses`` and
+in the widget. No option is ever marked as the default.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from app.console.views import form as forms
+from app.console.views.diff import diff_of_input, diff_rows, looks_like_diff
+from app.console.views.form import Form
+from app.console.views.glyphs import Glyphs
+from app.console.views.ink import Line, Span, cells, cut, flow, indent, literal, one_line, sides, wrap
+from app.wording import money, short_path
+from coordinator.api import DecisionView, SessionView
+from store.vocab import DecisionKind
+
+_UNCOVERED = ("&&", "||", ";", "$(", "`", "|", "\n", ">", "<(")
+"""Where one of these stands in a command, a rule about how it begins could not hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    key: str
+    label: str
+    verb: str
+    """What the widget does with it: ``allow``, ``deny-why`` …"""
+    choice: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Face:
+    """All that a card says, before it is fitted to its room."""
+
+    head: str
+    body: tuple[Line, ...]
+    facts: tuple[Span, ...]
+    options: tuple[Option, ...]
+    listed: bool = False
+    """The options stand in the body already, one a row, as choices do."""
+    hint: str = ""
+
+
+def command_of(given: dict[str, Any]) -> str | None:
+    command = given.get("command")
+    return command if isinstance(command, str) else None
+
+
+def uncovered(decision: DecisionView) -> str | None:
+    """The part of a command that no rule could cover."""
+    command = command_of(decision.input)
+    if command is None:
+        return None
+    return next((sign for sign in _UNCOVERED if sign in command), None)
+
+
+def offers_rule(decision: DecisionView) -> bool:
+    return decision.rule is not None and uncovered(decision) is None
+
+
+def editable_text(decision: DecisionView) -> str:
+    """What ``e`` opens: the command alone where there is one, else the whole input as JSON."""
+    command = command_of(decision.input)
+    if command is not None:
+        return command
+    return json.dumps(decision.input, indent=2, ensure_ascii=False)
+
+
+def edited_input(decision: DecisionView, text: str) -> dict[str, Any] | str:
+    """The input as edited, whole; a sentence where it can not be read."""
+    if command_of(decision.input) is not None:
+        if not text.strip():
+            return "the command is empty: write one, or Esc to leave it as it was"
+        return {**decision.input, "command": text}
+    try:
+        value = json.loads(text)
+    except ValueError as problem:
+        return f"this is not JSON ({problem}): mend it, or Esc to leave the input as it was"
+    if not isinstance(value, dict):
+        return "the input must stay a JSON object: mend it, or Esc to leave it as it was"
+    return value
+
+
+def face_of(
+    decision: DecisionView,
+    form: Form | None,
+    edited: str | None,
+    session: SessionView,
+    width: int,
+    glyphs: Glyphs,
+    home: str = "",
+) -> Face:
+    match decision.kind:
+        case DecisionKind.PERMISSION:
+            return _permission(decision, edited, session, width, home)
+        case DecisionKind.PLAN:
+            body = _text_rows(decision.subject or decision.title, width)
+            options = (
+                Option(key="1", label="approve the plan", verb="approve"),
+                Option(key="2", label="send it back, saying what to change", verb="revise"),
+            )
+            return Face(
+                head=one_line(decision.title) or "Approve this plan?",
+                body=body,
+                facts=_facts(decision),
+                options=options,
+            )
+        case DecisionKind.QUESTION | DecisionKind.PARK:
+            return _question(decision, form, width, glyphs)
+
+
+def _text_rows(text: str, width: int) -> tuple[Line, ...]:
+    return tuple((Span(row, "text"),) for row in wrap(literal(text, newlines=True), width))
+
+
+def _permission(decision: DecisionView, edited: str | None, session: SessionView, width: int, home: str) -> Face:
+    options = [Option(key="1", label="allow once" if edited is None else "allow once, as edited", verb="allow")]
+    facts = list(_facts(decision))
+    facts.insert(0, Span(f"in {one_line(short_path(session.tree, home))}", "grey"))
+    if decision.blocked_path:
+        facts.append(Span(f"outside what it may touch: {one_line(decision.blocked_path)}", "amber"))
+    sign = uncovered(decision)
+    if offers_rule(decision) and edited is None:
+        uses = decision.rule_uses
+        used = f", used {uses} {'time' if uses == 1 else 'times'} so far" if uses else ", not used yet"
+        options.append(Option(key="2", label="allow for this run", verb="allow-run"))
+        facts.append(Span(f"for this run covers: {one_line(decision.rule or '')}{used}", "text"))
+    elif sign is not None:
+        facts.append(Span(f"no rule covers {'a new line' if sign == chr(10) else f'`{sign}`'}", "grey"))
+    after = len(options) + 1
+    options.append(Option(key=str(after), label="deny", verb="deny"))
+    options.append(Option(key=str(after + 1), label="deny, and say why", verb="deny-why"))
+    return Face(
+        head=one_line(decision.title) or "Allow this?",
+        body=_subject_rows(decision, edited, width),
+        facts=tuple(facts),
+        options=tuple(options),
+        hint="e edit" if decision.editable else "",
+    )
+
+
+def _subject_rows(decision: DecisionView, edited: str | None, width: int) -> tuple[Line, ...]:
+    if edited is not None:
+        rows = [(Span("edited by you:", "amber"),)]
+        return (*rows, *_text_rows(edited, width))
+    subject = decision.subject
+    if looks_like_diff(subject):
+        return tuple(diff_rows(subject, width))
+    change = diff_of_input(decision.input)
+    if change is not None:
+        return (*_bright_rows(subject, width), *diff_rows(change, width))
+    if not subject:
+        # An agent may ask with next to nothing; it stays answerable, and what there is is shown whole.
+        subject = (
+            json.dumps(decision.input, indent=2, ensure_ascii=False) if decision.input else "(the agent says no more)"
+        )
+    return _bright_rows(subject, width)
+
+
+def _bright_rows(text: str, width: int) -> tuple[Line, ...]:
+    return tuple((Span(row, "bright"),) for row in wrap(literal(text, newlines=True), width)) if text else ()
+
+
+def _facts(decision: DecisionView) -> tuple[Span, ...]:
+    facts: list[Span] = []
+    if decision.agent:
+        facts.append(Span(f"asked by its sub-agent {one_line(decision.agent)}", "grey"))
+    if decision.why:
+        facts.append(Span(one_line(decision.why), "grey"))
+    return tuple(facts)
+
+
+def _question(decision: DecisionView, form: Form | None, width: int, glyphs: Glyphs) -> Face:
+    if form is None or not form.questions:
+        body = _text_rows(decision.subject or decision.title, width)
+        options = (Option(key="1", label="answer in your own words", verb="own-words"),)
+        return Face(head=one_line(decision.title) or "It asks you", body=body, facts=_facts(decision), options=options)
+    question = form.questions[form.at]
+    count = len(form.questions)
+    head = one_line(question.header or decision.title or "Question")
+    if count > 1:
+        head = f"{head} ({form.at + 1} of {count})"
+    rows: list[Line] = list(_bright_rows(question.text, width))
+    options_list: list[Option] = []
+    for index, choice in enumerate(question.choices):
+        picked = index in form.chosen[form.at]
+        mark = ("[x] " if picked else "[ ] ") if question.multiple else (f"{glyphs.done} " if picked else "")
+        at = glyphs.prompt if form.cursor == index else " "
+        key = str(index + 1) if index < 8 else " "
+        if key != " ":
+            options_list.append(Option(key=key, label=one_line(choice.label), verb="choose", choice=index))
+        label = f"{at}{key} {mark}{one_line(choice.label)}"
+        ink = "green" if picked else "text"
+        rows += [(Span(row, ink),) for row in wrap(label, width)]
+        if choice.description:
+            rows += [
+                indent((Span(row, "grey"),), 3) for row in wrap(literal(choice.description, newlines=True), width - 3)
+            ]
+    own = form.free[form.at]
+    number = str(min(len(question.choices), 8) + 1)
+    options_list.append(Option(key=number, label="in your own words", verb="own-words"))
+    words = f" {number} " + (f"in your own words: {one_line(own)}" if own else "in your own words …")
+    rows += [(Span(row, "green" if own else "text"),) for row in wrap(words, width)]
+    facts = [Span(f"note to it: {one_line(form.note)}", "green")] if form.note else []
+    hint = "Enter sends" if not forms.simple(form) else ""
+    if question.multiple:
+        hint = "Space or digits choose   Enter sends"
+    if count > 1:
+        hint += "   ← → question"
+    return Face(
+        head=head,
+        body=tuple(rows),
+        facts=(*facts, *_facts(decision)),
+        options=tuple(options_list),
+        listed=True,
+        hint=hint.strip(),
+    )
+
+
+def unanswered_words(form: Form) -> str:
+    names = [
+        f"“{one_line(form.questions[index].header or form.questions[index].text)}”" for index in forms.unanswered(form)
+    ]
+    return f"not answered: {', '.join(names)}. Enter again sends it so"
+
+
+def budget_face(session: SessionView, width: int) -> Face:
+    limit = session.budget.limit
+    words = (
+        f"{money(session.budget.spent, guess=session.budget.guessed)} of {money(limit)}. Nothing is lost, nothing runs."
+    )
+    return Face(
+        head=f"{session.run} holds at its budget",
+        body=_text_rows(words, width),
+        facts=(),
+        options=(Option(key="1", label="finish", verb="finish"), Option(key="2", label="stop", verb="stop")),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardState:
+    """How a card stands just now, beside what it says."""
+
+    focused: bool
+    offset: int = 0
+    seen: int = 0
+    """Rows of the body that have been on the screen, counted from the top."""
+    place: int = 1
+    count: int = 1
+    waited: str = ""
+    said: str = ""
+    """What the operator is told about his last key."""
+    busy: str = ""
+    others: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardPicture:
+    lines: tuple[Line, ...]
+    body_rows: int
+    """Rows of the body in view."""
+    max_offset: int
+    alive: bool
+    """The end of the body was seen: the options may be used."""
+
+
+def card_picture(face: Face, state: CardState, width: int, height: int, glyphs: Glyphs) -> CardPicture:
+    """Fit a face to at most ``height`` rows. What does not fit folds: the body scrolls, options wait for its end."""
+    inner = max(width - 2, 10)
+    facts = _fact_rows(face, inner)
+    options = [] if face.listed else _option_rows(face, inner)
+    chrome = 1 + len(options) + 1
+    room = height - chrome - len(facts)
+    while facts and room < min(len(face.body), 3):
+        facts = facts[:-1]
+        room += 1
+    body_rows = min(len(face.body), max(room, 1))
+    folded = body_rows < len(face.body)
+    if folded:
+        body_rows = max(body_rows - 1, 1)
+    max_offset = max(len(face.body) - body_rows, 0)
+    offset = min(state.offset, max_offset)
+    alive = not folded or max(state.seen, offset + body_rows) >= len(face.body)
+    place = f"{state.place} of {state.count} · waiting {state.waited}"
+    lines: list[Line] = [
+        sides(
+            (Span(f"{glyphs.needs} ", "amber"), Span(face.head.upper(), "amber strong")), (Span(place, "grey"),), width
+        )
+    ]
+    lines += [indent(row, 2) for row in face.body[offset : offset + body_rows]]
+    if folded:
+        below = len(face.body) - offset - body_rows
+        words = (
+            f"{below} more {'row' if below == 1 else 'rows'} below: ↓ shows them" if below else "the end; ↑ goes back"
+        )
+        if not alive:
+            words += "; options wait until you have seen the end"
+        lines.append(indent((Span(words, "amber" if below else "grey"),), 2))
+    lines += [indent(row, 2) for row in facts]
+    lines += [indent(_dim(row) if not alive or state.busy else row, 2) for row in options]
+    lines.append(indent(_foot(face, state, inner, folded), 2))
+    return CardPicture(lines=tuple(lines), body_rows=body_rows, max_offset=max_offset, alive=alive)
+
+
+def _fact_rows(face: Face, width: int) -> list[Line]:
+    parts: list[Line] = []
+    for fact in face.facts:
+        parts += [(Span(row, fact.ink),) for row in wrap(fact.text, width)]
+    return flow(parts, width) if parts else []
+
+
+def _option_rows(face: Face, width: int) -> list[Line]:
+    parts: list[Line] = [(Span(f"{option.key} ", "blue strong"), Span(option.label, "text")) for option in face.options]
+    if face.hint:
+        key, _, rest = face.hint.partition(" ")
+        parts.append((Span(f"{key} ", "blue strong"), Span(rest, "text")))
+    return flow(parts, width, gap=4 if width >= 70 else 2)
+
+
+def _dim(row: Line) -> Line:
+    return tuple(Span(span.text, "grey") for span in row)
+
+
+def _foot(face: Face, state: CardState, width: int, folded: bool) -> Line:
+    if state.busy:
+        return (Span(state.busy, "grey"),)
+    if state.said:
+        return (Span(cut(state.said, width), "amber"),)
+    right: Line = (Span("o open all", "grey"),) if folded else ()
+    if not state.focused:
+        words = "^O moves here · your draft stays"
+    else:
+        parts = [face.hint] if face.listed and face.hint else []
+        parts += ["n note"] if face.listed else []
+        parts += ["[ ] other waiting ones"] if state.others else []
+        words = "   ".join([*parts, "Esc back"])
+    row = sides((Span(words, "grey"),), right, width)
+    return row if cells(row) else ()

@@ -1,0 +1,96 @@
+"""A hold that is ending, step by step, and what is said of one that has ended. Pure."""
+
+from app.console.views.glyphs import Glyphs
+from app.console.views.ink import Line, Span, cut, indent, one_line, sides, wrap
+from app.wording import end_reason, outcome, receipt_lines, seconds, stop_step
+from coordinator.api import EndingView, SessionView
+from store.vocab import Millis, RunOutcome
+
+LEFT_SHOWN = 6
+
+
+def ending_lines(
+    session: SessionView, ending: EndingView, now: Millis, width: int, height: int, glyphs: Glyphs
+) -> tuple[Line, ...]:
+    passed = max(now - ending.since, 0)
+    head = sides(
+        (
+            Span(f"{glyphs.ended} ending {session.run}", "red strong"),
+            Span(f"  {one_line(end_reason(ending.reason)).split(':')[0]}", "grey"),
+        ),
+        (Span(f"{passed / 1000:.1f} s", "grey"),),
+        width,
+    )
+    rows: list[Line] = [head]
+    name_width = 32
+    for step, ms in ending.steps:
+        row: Line = (
+            Span(f"{glyphs.done} ", "green"),
+            Span(stop_step(step).ljust(name_width), "text"),
+            Span(seconds(ms), "grey"),
+        )
+        rows.append(indent(row, 2))
+    if ending.agent_exit is not None:
+        how = ending.agent_exit if ending.agent_exit.startswith("SIG") else f"exit {ending.agent_exit}"
+        rows.append(indent((Span(f"{glyphs.done} ", "green"), Span(f"agent ended ({how})", "text")), 2))
+    if ending.left:
+        count = len(ending.left)
+        words = f"{count} {'process' if count == 1 else 'processes'} left"
+        again: Line = (Span("killing", "red"),) if ending.killing else (Span(r"^\ again: kill now", "amber"),)
+        rows.append(indent(sides((Span(f"{glyphs.working} ", "red"), Span(words, "text")), again, width - 2), 2))
+        for process in ending.left[:LEFT_SHOWN]:
+            notes = ", ".join(
+                note
+                for note, there in (("own session", process.own_session), ("daemonised", process.daemonised))
+                if there
+            )
+            left: Line = (Span(f"{process.pid}  ", "grey"), Span(one_line(process.name), "text"))
+            rows.append(indent(sides(left, (Span(notes, "grey"),) if notes else (), width - 7), 7))
+        if count > LEFT_SHOWN:
+            rows.append(indent((Span(f"and {count - LEFT_SHOWN} more, l shows all", "grey"),), 7))
+    elif not ending.killing:
+        rows.append(indent(sides((), (Span(r"^\ again: kill now", "amber"),), width - 2), 2))
+    if len(rows) > height:
+        # The newest steps and what is left matter more than the first ones.
+        rows = [rows[0], *rows[len(rows) - height + 1 :]]
+    return tuple(rows)
+
+
+def ended_lines(session: SessionView, width: int, height: int, glyphs: Glyphs) -> tuple[Line, ...]:
+    """The end in one block: the stop report's headline, what is kept, and where to go from here."""
+    finished = session.outcome is RunOutcome.FINISHED
+    words = end_reason(session.reason) if session.reason else outcome(session.outcome) if session.outcome else "ended"
+    glyph = Span(f"{glyphs.done if finished else glyphs.ended} ", "green" if finished else "red")
+    rows: list[Line] = []
+    for number, row in enumerate(wrap(words, width - 2)):
+        rows.append((glyph, Span(row, "strong bright")) if number == 0 else indent((Span(row, "text"),), 2))
+    told: list[str] = []
+    if session.receipt is not None:
+        told.append(receipt_lines(session.receipt)[0])
+    if session.detail:
+        told.append(one_line(session.detail))
+    if session.changed:
+        count = len(session.changed)
+        told.append(f"Tree kept: {count} {'file' if count == 1 else 'files'} changed.")
+    danger = session.receipt is not None and bool(session.receipt.remaining)
+    for text in told:
+        rows += [
+            indent((Span(row, "red" if danger and text is told[0] else "text"),), 2) for row in wrap(text, width - 2)
+        ]
+    keys: list[Span] = []
+    for key, name in (("c", "continue"), ("l", "stop report and details"), ("s", "new session")):
+        keys += [Span(f"{key} ", "blue strong"), Span(f"{name}   ", "grey")]
+    rows = rows[: max(height - 1, 1)]
+    rows.append(indent(tuple(keys), 2))
+    return tuple(rows)
+
+
+def report_lines(session: SessionView, width: int) -> tuple[Line, ...]:
+    """The whole stop report, for details."""
+    if session.receipt is None:
+        return ((Span("No stop report: the run has not ended, or nothing was held.", "grey"),),)
+    rows = receipt_lines(session.receipt)
+    return tuple(
+        (Span(cut(one_line(row), width), "strong bright" if number == 0 else "text"),)
+        for number, row in enumerate(rows)
+    )

@@ -1,0 +1,61 @@
+"""The signs of the console, and their ASCII stand-ins for terminals in which the others are two cells wide."""
+
+from dataclasses import dataclass
+
+from coordinator.api import Group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glyphs:
+    needs: str = "◆"
+    move: str = "◇"
+    working: str = "●"
+    idle: str = "○"
+    ended: str = "■"
+    done: str = "✓"
+    full: str = "━"
+    empty: str = "╌"
+    bar: str = "▏"
+    prompt: str = "›"
+    dot: str = "·"
+    rule: str = "─"
+    minus: str = "−"
+    more: str = "▸"
+    pin: str = "▴"
+
+    def of(self, group: Group) -> str:
+        return {
+            Group.NEEDS_YOU: self.needs,
+            Group.YOUR_MOVE: self.move,
+            Group.WORKING: self.working,
+            Group.IDLE: self.idle,
+            Group.ENDED: self.ended,
+        }[group]
+
+
+UNICODE = Glyphs()
+ASCII = Glyphs(
+    needs="!",
+    move=">",
+    working="*",
+    idle="o",
+    ended="#",
+    done="+",
+    full="=",
+    empty=".",
+    bar="|",
+    prompt=">",
+    dot="-",
+    rule="-",
+    minus="-",
+    more=">",
+    pin="^",
+)
+
+INK_OF: dict[Group, str] = {
+    Group.NEEDS_YOU: "amber",
+    Group.YOUR_MOVE: "amber",
+    Group.WORKING: "green",
+    Group.IDLE: "grey",
+    Group.ENDED: "grey",
+}

@@ -1,0 +1,174 @@
+"""How a session stands, read from its frozen view: what waits, what runs, since when, for how much.
+
+The one place where such things are derived, so that list, strip, title, card and panel say the same. Pure.
+"""
+
+from app.console.views.ink import Span, one_line
+from app.wording import age, coarse_age, decision_kind, end_reason, money, outcome
+from coordinator.api import ConsoleSnapshot, DecisionView, Group, SessionView, TurnView
+from store.vocab import Billing, DecisionState, Millis, RunId, RunOutcome
+
+SILENT_FROM = 30_000
+"""Milliseconds without an event after which silence is said."""
+
+WAITING_STATES = frozenset({DecisionState.OPEN})
+
+
+def session_of(snapshot: ConsoleSnapshot, run: RunId | None) -> SessionView | None:
+    return next((session for session in snapshot.sessions if session.run == run), None)
+
+
+def title_of(session: SessionView) -> str:
+    return one_line(session.title) or f"run {session.run}"
+
+
+def waiting(session: SessionView) -> tuple[DecisionView, ...]:
+    """What the agent waits for, oldest first. What another console holds is not ours to answer."""
+    live = [one for one in session.decisions if one.state in WAITING_STATES]
+    return tuple(sorted(live, key=lambda one: (one.asked_at, one.id)))
+
+
+def waiting_since(snapshot: ConsoleSnapshot, session: SessionView) -> Millis | None:
+    """Since when this session waits for the operator, if it does."""
+    if session.group is not Group.NEEDS_YOU:
+        return None
+    times = [one.asked_at for one in waiting(session)]
+    times += [one.since for one in snapshot.attention if one.run == session.run]
+    return min(times, default=session.last_event_at or session.created_at)
+
+
+def all_waiting(snapshot: ConsoleSnapshot) -> tuple[tuple[Millis, RunId], ...]:
+    """Sessions that need the operator, longest waiting first."""
+    found = []
+    for session in snapshot.sessions:
+        since = waiting_since(snapshot, session)
+        if since is not None:
+            found.append((since, session.run))
+    return tuple(sorted(found))
+
+
+def in_flight(session: SessionView) -> TurnView | None:
+    if session.in_flight is None:
+        return None
+    return next((turn for turn in session.turns if turn.id == session.in_flight), None)
+
+
+def last_turn(session: SessionView) -> TurnView | None:
+    return session.turns[-1] if session.turns else None
+
+
+def ended(session: SessionView) -> bool:
+    return session.group is Group.ENDED
+
+
+def ended_badly(session: SessionView) -> bool:
+    return ended(session) and session.outcome is not RunOutcome.FINISHED
+
+
+def foreign(session: SessionView) -> bool:
+    return bool(session.owner)
+
+
+def practice(session: SessionView) -> bool:
+    return session.billing is Billing.PRACTICE
+
+
+def spent(session: SessionView) -> str:
+    budget = session.budget
+    if budget.spent == 0 and budget.unknown_turns:
+        return money(None)
+    if budget.spent == 0 and not budget.guessed and not any(turn.cost_known for turn in session.turns):
+        return money(None)
+    return money(budget.spent, guess=budget.guessed)
+
+
+def spent_of(session: SessionView) -> str:
+    limit = session.budget.limit
+    return f"{spent(session)} of {money(limit)}" if limit is not None else spent(session)
+
+
+def silent_ms(session: SessionView, now: Millis) -> int | None:
+    """Since when a working agent says nothing; None while a tool runs, for then the tool and its time are shown."""
+    if session.in_flight is None or session.tools or session.last_event_at is None or waiting(session):
+        return None
+    quiet = now - session.last_event_at
+    return quiet if quiet >= SILENT_FROM else None
+
+
+def short_age(ms: int, ticking: bool) -> str:
+    """Seconds for what ticks; else whole minutes, so that nothing is painted each second."""
+    if ticking:
+        return age(ms)
+    return coarse_age(ms) if ms >= 60_000 else "<1m"
+
+
+def doing(snapshot: ConsoleSnapshot, session: SessionView, now: Millis, *, ticking: bool) -> Span:
+    """In a few words, what a session does or waits for: the second row of the list."""
+    if session.ending is not None:
+        return Span(f"ending · {short_age(now - session.ending.since, ticking)}", "red")
+    if foreign(session):
+        return Span(f"held by {one_line(session.owner)}", "grey")
+    match session.group:
+        case Group.NEEDS_YOU:
+            since = waiting_since(snapshot, session) or now
+            return Span(f"{_needs(snapshot, session)} · {short_age(now - since, ticking)}", "amber")
+        case Group.YOUR_MOVE:
+            turn = last_turn(session)
+            at = session.turn_ended_at
+            n = f"turn {turn.n} ended" if turn is not None else "ended"
+            return Span(n if at is None else f"{n} {short_age(now - at, False)} ago", "grey")
+        case Group.WORKING:
+            return Span(_working(session, now, ticking), "grey")
+        case Group.IDLE:
+            return Span("finishing" if session.finishing else "", "grey")
+        case Group.ENDED:
+            return Span(ended_words(session), "grey")
+
+
+def _needs(snapshot: ConsoleSnapshot, session: SessionView) -> str:
+    live = waiting(session)
+    if live:
+        more = f" +{len(live) - 1}" if len(live) > 1 else ""
+        return decision_kind(live[0].kind) + more
+    if session.at_budget:
+        return "at its budget"
+    said = next((one for one in snapshot.attention if one.run == session.run), None)
+    return one_line(said.text) if said is not None else "needs you"
+
+
+def _working(session: SessionView, now: Millis, ticking: bool) -> str:
+    turn = in_flight(session)
+    parts = [f"turn {turn.n}"] if turn is not None else ["starting" if not session.turns else "working"]
+    if session.interrupting:
+        parts.append("interrupting")
+    elif session.finishing:
+        parts.append("finishing")
+    elif session.tools:
+        tool = session.tools[0]
+        parts += [short_age(now - tool.since, ticking), one_line(tool.name)]
+    elif (quiet := silent_ms(session, now)) is not None:
+        parts.append(f"silent {short_age(quiet, ticking)}")
+    elif turn is not None:
+        parts.append(short_age(now - turn.recorded_at, ticking))
+    return " · ".join(parts)
+
+
+def ended_words(session: SessionView) -> str:
+    """Short: the reason up to its advice, and whether anything is left."""
+    if session.reason:
+        words = (
+            end_reason(session.reason).split(":")[0] if session.reason.startswith("exited") else _short_reason(session)
+        )
+    else:
+        words = outcome(session.outcome) if session.outcome is not None else "ended"
+    receipt = session.receipt
+    if receipt is None:
+        return words
+    return f"{words} · {len(receipt.remaining)} left" if receipt.remaining else f"{words} · none left"
+
+
+def _short_reason(session: SessionView) -> str:
+    words = end_reason(session.reason)
+    if words.startswith("ended by Footplate: "):
+        return words.removeprefix("ended by Footplate: ").split(":")[0]
+    return words.split(":")[0]

@@ -1,0 +1,68 @@
+"""Blocks whose content is told by the session's snapshot, not by the stream: turn headers and what became of a decision."""
+
+from app.console.views.text import copyable
+from app.console.views.transcript_blocks import Block, Key
+from app.console.views.transcript_lines import Line
+from app.console.views.transcript_words import Look, decision_lines, turn_header
+from coordinator.api import DecisionView, TurnView
+from coordinator.drivers.base import DecisionAsked
+from store.vocab import MicroUsd, TurnId
+
+
+class TurnBlock(Block):
+    kind = "turn"
+
+    def __init__(self, key: Key | None, turn: TurnId) -> None:
+        super().__init__(key)
+        self.turn = turn
+        self.target = f"turn:{turn}"
+        self._state: tuple[TurnView | None, bool, bool, MicroUsd | None] = (None, False, False, None)
+
+    @property
+    def n(self) -> int:
+        """0 until the session's snapshot knows the turn."""
+        view = self._state[0]
+        return 0 if view is None else view.n
+
+    def tell(self, view: TurnView | None, *, waits: bool, working: bool, so_far: MicroUsd | None) -> bool:
+        """Whether that is something new."""
+        state = (view, waits, working, so_far if working else None)
+        changed = state != self._state
+        self._state = state
+        return changed
+
+    def draw(self, look: Look) -> list[Line]:
+        view, waits, working, so_far = self._state
+        return turn_header(view, look, waits=waits, working=working, so_far=so_far, target=self.target)
+
+    def original(self) -> str:
+        view = self._state[0]
+        return "" if view is None else copyable(view.text)
+
+
+class DecisionBlock(Block):
+    kind = "decision"
+
+    def __init__(self, key: Key | None, asked: DecisionAsked, turn: TurnId | None) -> None:
+        super().__init__(key)
+        self.asked = asked
+        self.turn = turn
+        self.target = f"decision:{asked.request}"
+        self._view: DecisionView | None = None
+        self._withdrawn: str | None = None
+
+    def tell(self, view: DecisionView | None) -> bool:
+        """What became of it; a view that was there once is not forgotten when the session no longer lists it."""
+        if view is None or view == self._view:
+            return False
+        self._view = view
+        return True
+
+    def withdraw(self, why: str) -> None:
+        self._withdrawn = why
+
+    def draw(self, look: Look) -> list[Line]:
+        return decision_lines(self.asked, self._view, self._withdrawn, look, self.target)
+
+    def original(self) -> str:
+        return copyable(self.asked.subject or "\n".join(question.text for question in self.asked.questions))

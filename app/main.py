@@ -1,0 +1,49 @@
+"""The door: ``footplate``. What can be answered without loading anything is answered here, before any other import.
+
+Nothing may be imported at the top of this file but ``sys``: half of what a person waits for is imports, and a shell
+prompt that asks for ``--version`` should not wait for a console that it does not open.
+"""
+
+import sys
+
+VERSION = "0.1.0"
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    arguments = sys.argv[1:]
+    if arguments in (["--version"], ["-V"]):
+        _say(f"footplate {VERSION}\n")
+    elif arguments in (["--help"], ["-h"], ["help"]):
+        from app.cli.help_text import TOP
+
+        _say(TOP)
+    else:
+        if not arguments:
+            splash()
+        from app.cli import exits
+        from app.cli.program import run
+
+        exits.leave_with(lambda: run(arguments))
+
+
+SPLASH = "footplate is opening…"
+
+
+def splash() -> None:
+    """Show at once that something happens: the console's own first frame is some hundred imports away."""
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        _say(f"\r{SPLASH}\r")
+
+
+def _say(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except (OSError, UnicodeEncodeError):
+        # Whoever asked has gone, or cannot show it; there is nobody to tell.
+        sys.stdout = None  # or the interpreter tries again at its exit, and complains
+
+
+if __name__ == "__main__":
+    main()

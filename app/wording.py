@@ -1,0 +1,265 @@
+"""What is said to a person about states and terms; the same words in the console, in ``--plain`` and in ``ls``.
+
+Pure, and without Textual: a screen decides where a word stands, never which word it is. Money and time are in
+``wording_measures``, the sentences for a *no* in ``wording_refusals``, those for an ending in ``wording_endings``;
+all are reached from here.
+"""
+
+import re
+
+from app.wording_endings import end_reason as end_reason
+from app.wording_endings import outcome as outcome
+from app.wording_endings import receipt_lines as receipt_lines
+from app.wording_endings import stop_step as stop_step
+from app.wording_measures import age as age
+from app.wording_measures import clock as clock
+from app.wording_measures import clock_seconds as clock_seconds
+from app.wording_measures import coarse_age as coarse_age
+from app.wording_measures import memory as memory
+from app.wording_measures import moment as moment
+from app.wording_measures import money as money
+from app.wording_measures import plural as plural
+from app.wording_measures import seconds as seconds
+from app.wording_measures import short_commit as short_commit
+from app.wording_measures import short_path as short_path
+from app.wording_refusals import sentence as sentence
+from coordinator.api import DecisionView, Group, TurnView
+from coordinator.terms import Terms, TreeKind
+from store.vocab import (
+    AttentionKind,
+    Billing,
+    CostKnowledge,
+    CustodyState,
+    DecisionKind,
+    DecisionState,
+    FailureKind,
+    Millis,
+    TurnResultKind,
+    TurnSource,
+    TurnState,
+)
+
+_IN_CODE_ONLY = """
+authorization authorizations authorized unauthorized custody supervisor fence fenced fences fencing attendance
+lapse lapsed park parked mailbox handoff delivered undelivered withdrawn uncertain recorded written accepted settled
+settles settlement page paged receipt receipts sweep swept re-adopt re-adopted orphan orphaned telemetry marginal
+cumulative rehearsal evidence disposition stalled signed lease nonce cookie spool incarnation claim claimed
+"""
+FORBIDDEN_WORDS: frozenset[str] = frozenset(_IN_CODE_ONLY.split()) | {"held session", "held sessions", "repair turn"}
+"""The left column of the table of words: said in code, in ``--json``, in details and in doctor, never to a person."""
+
+_ALLOWED_PHRASES = ("not delivered", "signed in", "signed out")
+_LONGEST_FIRST = sorted(map(re.escape, FORBIDDEN_WORDS), key=len, reverse=True)
+_FORBIDDEN = re.compile(r"(?<![\w-])(?:" + "|".join(_LONGEST_FIRST) + r")(?![\w-])", re.IGNORECASE)
+
+
+def forbidden_in(text: str) -> list[str]:
+    """The words of ``text`` that belong in the code only; for the tests over every screen and sentence."""
+    for phrase in _ALLOWED_PHRASES:
+        text = re.sub(re.escape(phrase), "", text, flags=re.I)
+    return [found.group(0) for found in _FORBIDDEN.finditer(text)]
+
+
+def turn_money(turn: TurnView) -> str:
+    """The cost of one turn, as it is known."""
+    match turn.cost_known:
+        case CostKnowledge.MERGED:
+            return "·"
+        case CostKnowledge.GUESS:
+            return money(turn.cost, guess=True)
+        case CostKnowledge.REPORTED:
+            return money(turn.cost)
+        case _:
+            return money(None)
+
+
+# --------------------------------------------------------------------------------------------------- states, in words
+
+_TURN_STATES = {
+    TurnState.RECORDED: "saved",
+    TurnState.WRITTEN: "sent",
+    TurnState.ACCEPTED: "working",
+    TurnState.SETTLED: "done",
+    TurnState.CANCELLED: "not sent",
+    TurnState.UNCERTAIN: "outcome unknown: the agent was cut off",
+}
+
+_TURN_SOURCES = {
+    TurnSource.BRIEF: "brief",
+    TurnSource.OPERATOR: "",
+    TurnSource.ANSWER: "answer",
+    TurnSource.REPAIR: "asked it to write its question again",
+    TurnSource.AGENT: "by itself (background task ended)",
+}
+
+_TURN_RESULTS = {
+    TurnResultKind.SUCCESS: "done",
+    TurnResultKind.ERROR: "ended with an error",
+    TurnResultKind.INTERRUPTED: "interrupted",
+}
+
+_DECISION_KINDS = {
+    DecisionKind.PERMISSION: "permission",
+    DecisionKind.QUESTION: "question",
+    DecisionKind.PLAN: "plan",
+    DecisionKind.PARK: "stopped to ask you",
+}
+
+_CUSTODY = {
+    CustodyState.PROPOSED: "starting",
+    CustodyState.OPEN: "held",
+    CustodyState.RESTARTING: "starting the agent again",
+    CustodyState.CONCLUDING: "finishing",
+    CustodyState.FENCING: "ending",
+    CustodyState.CLOSED: "ended",
+}
+
+_ATTENTION = {
+    AttentionKind.DECISION: "asks you",
+    AttentionKind.STALLED: "silent",
+    AttentionKind.BUDGET: "at its budget",
+    AttentionKind.ENDS_SOON: "ends soon",
+    AttentionKind.CRASHED: "the agent broke off",
+    AttentionKind.PAGE: "needs a person",
+}
+
+_FAILURES = {
+    FailureKind.AUTHENTICATION: "the agent is not signed in: run it once by itself and sign in, then try again",
+    FailureKind.BILLING: "the agent's account has no credit left: add some, then continue",
+    FailureKind.RATE_LIMITED: "the account's limit is reached: continue when it resets",
+    FailureKind.OVERLOADED: "the model's service is overloaded: try again in a few minutes",
+    FailureKind.TRANSIENT: "the connection to the model broke: say it again, or continue",
+    FailureKind.BUDGET: "the agent stopped at its own money limit: extend the budget, or finish",
+    FailureKind.MAX_TURNS: "the agent stopped at its own turn limit: say how to go on",
+    FailureKind.CONTEXT_FULL: "the conversation no longer fits the model: compact it, or start a new run",
+    FailureKind.MODEL_NOT_FOUND: "the model is not known to the account: choose another one",
+    FailureKind.REFUSED: "the model refused to answer: say it in other words",
+    FailureKind.NOT_INSTALLED: "a program that the agent needs is not installed: install it, then continue",
+    FailureKind.UNKNOWN: "the agent reported an error that is not known here: its own words are in the transcript",
+}
+
+
+def turn_state(state: TurnState) -> str:
+    return _TURN_STATES[state]
+
+
+def turn_source(view: TurnView) -> str:
+    """Why there is this turn: ``brief``, ``answer`` …; '' for one that the operator simply said."""
+    return _TURN_SOURCES[view.source]
+
+
+def turn_line(view: TurnView) -> str:
+    """How one turn stands, in a word or two: its state, or how it ended."""
+    if view.state is TurnState.SETTLED and view.result is not None:
+        return _TURN_RESULTS[view.result]
+    return _TURN_STATES[view.state]
+
+
+def decision_kind(kind: DecisionKind) -> str:
+    return _DECISION_KINDS[kind]
+
+
+def decision_state(view: DecisionView) -> str:
+    """How one decision stands, with who answered and when."""
+    match view.state:
+        case DecisionState.OPEN:
+            return "waits for you"
+        case DecisionState.ANSWERED | DecisionState.DELIVERING:
+            return f"{answered(view)}, on its way"
+        case DecisionState.DELIVERED:
+            return f"answer received {clock(view.delivered_at)}" if view.delivered_at is not None else "answer received"
+        case DecisionState.UNCERTAIN:
+            return "outcome unknown: the agent was cut off"
+        case DecisionState.UNDELIVERED:
+            if view.kind in (DecisionKind.QUESTION, DecisionKind.PARK):
+                return "not delivered, kept for the next run"
+            return "not delivered"
+        case DecisionState.WITHDRAWN:
+            return "no longer asked"
+        case DecisionState.REFUSED_BY_AGENT:
+            return (
+                f"the agent did not take the answer: {view.note}" if view.note else "the agent did not take the answer"
+            )
+        case DecisionState.DISMISSED:
+            return "put aside"
+
+
+def answered(view: DecisionView) -> str:
+    """``answered by Ada at 09:31:02 (allow once)``: told to whoever comes second, too."""
+    who = view.answered_by or "someone"
+    when = f" at {clock_seconds(view.answered_at)}" if view.answered_at is not None else ""
+    what = f" ({view.answer})" if view.answer else ""
+    return f"answered by {who}{when}{what}"
+
+
+def custody_state(state: CustodyState) -> str:
+    return _CUSTODY[state]
+
+
+def attention_kind(kind: AttentionKind) -> str:
+    return _ATTENTION[kind]
+
+
+def failure(kind: FailureKind) -> str:
+    """What went wrong in the agent and what to do about it."""
+    return _FAILURES[kind]
+
+
+_GLYPHS = {
+    Group.NEEDS_YOU: ("◆", "!"),
+    Group.YOUR_MOVE: ("◇", ">"),
+    Group.WORKING: ("●", "*"),
+    Group.IDLE: ("○", "o"),
+    Group.ENDED: ("■", "#"),
+}
+
+
+def group_glyph(group: Group, ascii: bool) -> str:
+    return _GLYPHS[group][1 if ascii else 0]
+
+
+# -------------------------------------------------------------------------------------------------------------- terms
+
+_AGENTS = {"claude": "Claude Code", "practice": "The practice agent"}
+
+_MODES = {
+    "default": "asking you before each command",
+    "manual": "asking you before each command",
+    "acceptEdits": "asking you before each command but not before edits",
+    "plan": "changing nothing before you approve its plan",
+    "auto": "letting a model decide what it asks you",
+    "dontAsk": "refusing by itself what no rule allows",
+    "bypassPermissions": "never asking you",
+}
+
+
+def agent_title(agent: str) -> str:
+    """``Claude Code`` for the profile ``claude``; others by their own name."""
+    return _AGENTS.get(agent, agent)
+
+
+def mode_words(mode: str) -> str:
+    return _MODES.get(mode, f"in its mode {mode}")
+
+
+def terms_sentence(terms: Terms, now: Millis) -> str:
+    """What the operator accepts with one Enter, whole: who, where, until when, for how much, and who is asked."""
+    where = short_path(terms.repository)
+    if terms.tree_kind is TreeKind.WORKTREE:
+        tree = f"on a new tree from {short_commit(terms.head)}" if terms.head else "on a new tree"
+    else:
+        tree = f"in place on {terms.branch}" if terms.branch else "in place, on no branch"
+    limits = [plural(terms.max_turns, "turn")]
+    if terms.budget is not None:
+        limits.insert(0, money(terms.budget))
+    if terms.working_seconds is not None:
+        limits.append(f"{age(terms.working_seconds * 1000)} of work")
+    most = f"{', '.join(limits[:-1])} and {limits[-1]}" if len(limits) > 1 else limits[0]
+    unlimited = "" if terms.budget is not None else ", with no limit of money"
+    nominal = ", its money only nominal" if terms.billing is Billing.SUBSCRIPTION else ""
+    play = ", its money play money" if terms.billing is Billing.PRACTICE else ""
+    model = f" with the model {terms.model}" if terms.model else ""
+    return (
+        f"{agent_title(terms.agent)}{model} may work in {where} {tree} until {moment(terms.expires_at, now)}, "
+        f"for at most {most}{unlimited}{nominal}{play}, {mode_words(terms.mode)}."
+    )

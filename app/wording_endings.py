@@ -1,0 +1,131 @@
+"""How a run ended, in words: the reason, the outcome, and the stop report. Reached through ``app.wording``."""
+
+from app.wording_measures import plural, seconds
+from coordinator.custody.types import EndedProcess, Receipt
+from store.vocab import EndReason, RunOutcome
+
+_BY_FOOTPLATE = "ended by Footplate: "
+
+_REASONS: dict[EndReason, str] = {
+    EndReason.STOPPED: "stopped by you",
+    EndReason.KILLED: "killed by you",
+    EndReason.REVOKED: "ended by you: you took its terms back",
+    EndReason.EXPIRED: f"{_BY_FOOTPLATE}its end time passed: start again, or give it longer next time",
+    EndReason.LAPSED: f"{_BY_FOOTPLATE}you were away too long: continue it when you are back",
+    EndReason.TURN_TIMEOUT: (
+        f"{_BY_FOOTPLATE}a turn took longer than you allow: continue it, or raise turn_timeout_minutes"
+    ),
+    EndReason.SUPERSEDED: "taken over by another console: look there",
+    EndReason.SPAWN_FAILED: "the agent could not be started: footplate doctor looks for the cause",
+    EndReason.START_TIMEOUT: f"{_BY_FOOTPLATE}the agent did not answer after its start: run it once by itself",
+    EndReason.WRITE_FAILED: f"{_BY_FOOTPLATE}the agent stopped reading what was sent: continue it",
+    EndReason.TELEMETRY: (
+        f"{_BY_FOOTPLATE}cost report missing: ended to protect the budget; continue it if you accept that"
+    ),
+    EndReason.BUDGET_EXHAUSTED: f"{_BY_FOOTPLATE}its budget is used up: continue it with a new one",
+    EndReason.MALFORMED_DECISION: (
+        f"{_BY_FOOTPLATE}its question to you could not be read: look at its own words, then continue it"
+    ),
+    EndReason.PROTOCOL_ERROR: (
+        f"{_BY_FOOTPLATE}what the agent sent could not be understood: check its version with footplate doctor"
+    ),
+    EndReason.OUTPUT_FLOOD: f"{_BY_FOOTPLATE}it printed more than can be kept: continue it with a narrower brief",
+    EndReason.EXITED: "the agent ended by itself: read its last words, then continue it",
+    EndReason.SHUTDOWN: "ended when you closed the console: continue it",
+    EndReason.CONSOLE_LOST: f"{_BY_FOOTPLATE}no console came back in time: continue it",
+    EndReason.SUPERVISOR_LOST: "its keeper process was lost and everything of it was ended: continue it",
+    EndReason.ORPHANED: "found without a console at start and ended: continue it",
+    EndReason.STORAGE: f"{_BY_FOOTPLATE}the disk was full or could not be used: make room, then continue it",
+    EndReason.RESTORED: "ended because the ledger was restored from a copy: continue it",
+    EndReason.HANDOFF: "the agent says it is finished",
+    EndReason.FINISHED: "finished by you",
+}
+
+_OUTCOMES = {
+    RunOutcome.FINISHED: "finished",
+    RunOutcome.FAILED: "failed",
+    RunOutcome.INTERRUPTED: "ended",
+    RunOutcome.REFUSED: "not started",
+}
+
+_STEPS = {
+    "no-new-turns": "no new turns",
+    "asked": "asked the agent to end",
+    "farewell": "asked the agent to end",
+    "eof": "closed its input",
+    "term": "told what was left to end",
+    "kill": "killed what was left",
+    "nonce": "killed what had slipped away",
+    "gone": "nothing left running",
+}
+
+
+def end_reason(reason: str) -> str:
+    """The reason as it is on disk (``exited:1``, ``refused:tree-held`` too), in words with what to do."""
+    name, _, detail = reason.partition(":")
+    try:
+        known = EndReason(name)
+    except ValueError:
+        # What an older or newer version wrote: better its own word than none.
+        return reason.replace("-", " ").replace(":", ": ")
+    if known is EndReason.EXITED and detail:
+        how = f"signal {detail[3:]}" if detail.startswith("SIG") else f"exit {detail}"
+        return f"the agent ended by itself ({how}): read its last words, then continue it"
+    return _REASONS[known]
+
+
+def outcome(value: RunOutcome) -> str:
+    return _OUTCOMES[value]
+
+
+def stop_step(step: str) -> str:
+    """One step of an ending, as the operator sees it go by."""
+    return _STEPS.get(step, step.replace("-", " "))
+
+
+def receipt_lines(receipt: Receipt) -> list[str]:
+    """The stop report: the answer first, then the steps, then every process."""
+    lines = [_headline(receipt)]
+    lines += [f"{stop_step(step)}  {seconds(ms)}" for step, ms in receipt.steps]
+    lines += [_process(ended, _how(ended)) for ended in receipt.ended]
+    lines += [_process(left, "still there") for left in receipt.remaining]
+    lines += [_process(kept, "left alone, as its agent's entry in agents.toml says") for kept in receipt.spared]
+    return lines
+
+
+def _headline(receipt: Receipt) -> str:
+    if receipt.remaining:
+        pids = ", ".join(str(left.pid) for left in receipt.remaining)
+        left = plural(len(receipt.remaining), "process", "processes")
+        return f"Not everything could be ended: {left} left ({pids}). End it by hand, then look with footplate ps."
+    if receipt.already_ended and not receipt.ended:
+        return f"The agent had ended before{_exit(receipt)}. Nothing left running."
+    ended = plural(len(receipt.ended), "process", "processes")
+    return f"Nothing left running. {ended} ended, {seconds(receipt.total_ms)}."
+
+
+def _exit(receipt: Receipt) -> str:
+    return f" (exit {receipt.agent_exit})" if receipt.agent_exit is not None else ""
+
+
+def _how(ended: EndedProcess) -> str:
+    match ended.step:
+        case "exited" | "farewell" | "eof":
+            how = "ended by itself when asked"
+        case "term":
+            how = "ended by TERM"
+        case "kill":
+            how = "ended by KILL"
+        case "nonce":
+            how = "had slipped away, ended by KILL"
+        case other:
+            how = f"ended ({other})"
+    return f"{how} after {seconds(ended.gone_after_ms)}"
+
+
+def _process(process: EndedProcess, how: str) -> str:
+    notes = [
+        note for note, there in (("own session", process.own_session), ("daemonised", process.daemonised)) if there
+    ]
+    beside = f"  {', '.join(notes)}" if notes else ""
+    return f"{process.pid}  {process.name}  {how}{beside}"

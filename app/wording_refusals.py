@@ -1,0 +1,231 @@
+"""One sentence for every expected *no*: what is the case, with the facts found, and what to do about it.
+
+Reached through ``app.wording``. A key that is off and a command that is refused say the same sentence, from here.
+
+The sentences are templates: ``{fact}``, ``{this,or,that}``, ``{fact|words for none}``, ``{fact:money}``;
+a part in ``[…]`` is left out when one of its facts is missing. So a sentence stands whatever facts it is given.
+"""
+
+import re
+from collections.abc import Mapping
+
+from app.wording_endings import end_reason
+from app.wording_measures import clock_seconds, money
+from store.refusal import Fact, Refusal
+from store.vocab import MicroUsd, RefusalReason
+
+_R = RefusalReason
+
+_TEMPLATES: dict[RefusalReason, str] = {
+    _R.STOPPED: "This run was stopped by you before it could start; start it again if you still want it.",
+    _R.SHUTTING_DOWN: "The console is closing, so nothing new is begun; open it again and repeat this.",
+    _R.SOCKET_PATH: (
+        "The path {path|of a socket} is too long for a socket ({length|more than 107} bytes, 107 at most); "
+        "set FOOTPLATE_HOME to a shorter folder."
+    ),
+    _R.AUTHORIZATION_CLOSED: "These terms are no longer in force[ ({reason,why:ending})]; start again under new terms.",
+    _R.AUTHORIZATION_UNBOUND: "These terms belong to no run; start again, and report it if this comes back.",
+    _R.AUTHORIZATION_SPENT: "These terms have already started {run:run|another run}; start again under new terms.",
+    _R.TERMS_UNREADABLE: "The saved terms cannot be read[ ({problem})]; start again under new terms.",
+    _R.TERMS_MOVED: (
+        "What would run is not what you agreed to: the {field:field|terms} was {was|empty} and is {is|empty}; "
+        "start again to see the new terms."
+    ),
+    _R.WRONG_RUNNER: (
+        "These terms are for another machine or user ({was|elsewhere}; here it is {is|this one}); "
+        "start it there, or start again here."
+    ),
+    _R.SESSION_CAP: (
+        "As many runs are held as you allow[ ({held,n} of {limit})]; finish or stop one, "
+        "or raise max_held_sessions in config.toml."
+    ),
+    _R.ALREADY_HELD: (
+        "This conversation is already held by {run:run|another run}; speak to it there, or stop that one first."
+    ),
+    _R.TREE_HELD: (
+        "{tree|This tree} is in use by {run:run|another run}; stop or finish that one, "
+        "or start on a new tree with --worktree."
+    ),
+    _R.FENCED: "This run was ended by Footplate before it could start[ ({reason,why:ending})]; start it again.",
+    _R.NO_HELD_SESSION: "{run:Run|This run} is not held any more; continue it, or start a new one.",
+    _R.FENCING: "{run:Run|This run} is ending; wait for its stop report, then continue it if you want more.",
+    _R.SUPERSEDED: "{run:Run|This run} was taken over by another console; speak to it there.",
+    _R.EXPIRED: "The end time of these terms has passed[ ({at:clock})]; extend it, or start again under new terms.",
+    _R.PAUSED: (
+        "{run:Run|This run} is paused, because you were away; "
+        "press a key in the console that holds it, and repeat this."
+    ),
+    _R.IN_FLIGHT: "{run:Run|This run} is still working on a turn; wait for it, or interrupt it first.",
+    _R.DECISION_OPEN: "{run:Run|This run} stopped to ask you[ (question {decision})]; answer that first.",
+    _R.TURN_CAP: "{run:Run|This run} has used its turns[ ({turns,n} of {limit})]; extend them, finish it or stop it.",
+    _R.BUDGET_EXHAUSTED: (
+        "{run:Run|This run} is at its budget[: {spent:money} of {limit:money}]; extend it, finish it or stop it."
+    ),
+    _R.POOL_EXHAUSTED: (
+        "The budget of the {pool|day} is used up[: {spent:money} of {limit:money}]; raise it in config.toml, or wait."
+    ),
+    _R.ALREADY_DELIVERED: "This was sent before and is not sent again; say it anew if you mean it twice.",
+    _R.REPAIR_EXHAUSTED: (
+        "The agent was asked again and again to write its question clearly and did not manage; "
+        "answer its own words, or say how to go on."
+    ),
+    _R.EMPTY_TURN: "There is nothing to send; type what the agent is to do.",
+    _R.TURN_TOO_LARGE: (
+        "This is too long to send ({bytes|more than 1048576} bytes, {limit|1048576} at most); "
+        "put it in a file in the tree and name that file."
+    ),
+    _R.STALE: "What you answered has changed since it was shown; look at it again and answer what is there now.",
+    _R.NO_SUCH_DECISION: "There is no question {decision|of that number}; footplate ls shows the ones that wait.",
+    _R.ALREADY_ANSWERED: (
+        "This was answered by {by|someone}[ at {at:clock}][ ({answer})]; "
+        "say something to the agent if you want it otherwise."
+    ),
+    _R.UNANSWERED_QUESTIONS: (
+        "Some questions have no answer yet[: {questions,first}]; answer each by its number, for example 1=2 2=1,3."
+    ),
+    _R.NOT_AN_OPTION: (
+        "{choice,option,is|That} is not one of the choices[: {choices}]; choose one by its number, or use your own "
+        "words with --text."
+    ),
+    _R.NOTHING_TO_INTERRUPT: (
+        "{run:Run|This run} is not working on that turn; there is nothing to interrupt, just go on."
+    ),
+    _R.NO_SUCH_RUN: "There is no run {run|of that number}; footplate ls shows the runs there are.",
+    _R.ALREADY_ENDED: "{run:Run|This run} has ended already; footplate show {run|RUN} says how.",
+    _R.NOT_POSSIBLE_FOR_AGENT: (
+        "{agent|This agent} cannot {what|do that}; {instead|say it to the agent in words, or stop it}."
+    ),
+    _R.OWNED_BY_ANOTHER: (
+        "{run:Run|This run} is held by another console[ ({owner})]; use that one, or stop the run from here."
+    ),
+    _R.NO_OWNER: (
+        "No console holds {run:run|this run} just now; open one with footplate and repeat this "
+        "(stopping it works without one)."
+    ),
+    _R.INSIDE_A_HOLD: (
+        "This was called from within a run, where only reading and stopping are allowed; "
+        "call it from a terminal of your own."
+    ),
+    _R.NOT_A_REPOSITORY: (
+        "{path|This folder} is not a git repository; go to one, name one with --repo, or make one with git init."
+    ),
+    _R.NO_COMMIT: (
+        "{path|This repository} has no commit yet, so there is nothing to work from; "
+        "make the first one with git commit, and start again."
+    ),
+    _R.MAILBOX_PRESENT: (
+        "{path|The folder .footplate} holds a note left by an earlier run; read it, remove it, and start again."
+    ),
+    _R.AGENT_NOT_FOUND: (
+        "The agent {agent|you named} was not found[ ({program} is not there)]; "
+        "[get it with: {install}; or ]try the practice agent with footplate demo, or set its program in agents.toml."
+    ),
+    _R.AGENT_SIGNED_OUT: (
+        "{agent|The agent} is not signed in; run {program|it} once by itself and sign in, then start again."
+    ),
+    _R.AGENT_VERSION: (
+        "{agent|The agent} {version|in this version} cannot be held[ ({problem})]; "
+        "[it must be at least {oldest}: ]update it, or install it again."
+    ),
+    _R.UNKNOWN_AGENT: (
+        "There is no agent {agent|of that name}[; there are {agents}]; choose one with --agent, or add it to "
+        "agents.toml."
+    ),
+    _R.GIT_FAILED: (
+        "git did not do what was needed[ ({problem})]; run it yourself in {path|the repository}, and start again."
+    ),
+    _R.SPAWN_FAILED: "The agent could not be started[ ({problem})][ ({detail})]; footplate doctor looks for the cause.",
+    _R.START_TIMEOUT: (
+        "The agent did not answer after its start[ within {seconds} s] and was ended; "
+        "run it once by itself to see what it waits for, then start again."
+    ),
+    _R.CONFIG_INVALID: (
+        "{file|The configuration file} cannot be used[: key {key}][: {problem}]; correct it, or move it away."
+    ),
+    _R.LEDGER_NEWER: (
+        "The ledger [{path} ]is of a newer Footplate[ (form {is}, this one knows {known,was})]; "
+        "update Footplate, or set FOOTPLATE_HOME to another folder."
+    ),
+    _R.LEDGER_UNREADABLE: (
+        "The ledger [{path} ]cannot be read[ ({problem})]; "
+        "restore it from a copy, or set FOOTPLATE_HOME to another folder."
+    ),
+    _R.LEDGER_BUSY: (
+        "The ledger is in use by another program and did not come free; end what holds it, then repeat this."
+    ),
+    _R.NETWORK_FILE_SYSTEM: (
+        "{path|The data folder} is on a network file system[ ({kind})], where a ledger can break; "
+        "set FOOTPLATE_HOME to a local folder."
+    ),
+    _R.STORAGE: (
+        "{path|The data folder} cannot be used[: {problem}]; make room or correct its rights, "
+        "or set FOOTPLATE_HOME to a folder of your own."
+    ),
+}
+
+_FIELDS = {
+    "instruction": "brief",
+    "program": "agent's program",
+    "agent_version": "agent's version",
+    "head": "commit",
+    "tree_kind": "kind of tree",
+    "max_turns": "number of turns",
+    "working_seconds": "working time",
+    "expires_at": "end time",
+    "attendance_seconds": "time you may be away",
+    "uid": "user",
+    "at_budget": "rule at the budget",
+}
+"""Fields of the terms whose own name is no word for a person."""
+
+_PART = re.compile(r"\[([^\]]*)\]")
+_PLACE = re.compile(r"\{([\w,]+)(?::(\w+))?(?:\|([^}]*))?\}")
+
+
+def sentence(refusal: Refusal) -> str:
+    """What is the case and what to do, in one sentence."""
+    template = _TEMPLATES[refusal.reason]
+    facts = {name: value for name, value in refusal.facts.items() if value is not None and value != ""}
+    kept = _PART.sub(lambda part: part.group(1) if _all_there(part.group(1), facts) else "", template)
+    # The facts go in last: one that carries a bracket or a brace is text, not template.
+    said = _PLACE.sub(lambda place: _fill(place, facts), kept)
+    return said[:1].upper() + said[1:] if said[:1].isalpha() and not _begins_with_fact(kept) else said
+
+
+def _begins_with_fact(template: str) -> bool:
+    # A path or a file's name is not capitalised.
+    return template.startswith("{")
+
+
+def _all_there(part: str, facts: Mapping[str, Fact]) -> bool:
+    return all(_value(place.group(1), facts) is not None for place in _PLACE.finditer(part))
+
+
+def _value(names: str, facts: Mapping[str, Fact]) -> Fact:
+    return next((facts[name] for name in names.split(",") if name in facts), None)
+
+
+def _fill(place: "re.Match[str]", facts: Mapping[str, Fact]) -> str:
+    names, form, otherwise = place.groups()
+    value = _value(names, facts)
+    if value is None:
+        return otherwise or ""
+    match form:
+        case "money" if isinstance(value, int):
+            return money(MicroUsd(value))
+        case "clock" if isinstance(value, int):
+            return clock_seconds(value)
+        case "run" | "Run":
+            return f"{form} {value}"
+        case "ending":
+            return end_reason(str(value))
+        case "field":
+            return _FIELDS.get(str(value), str(value).replace("_", " "))
+        case _:
+            return _one_line(str(value))
+
+
+def _one_line(text: str) -> str:
+    """A fact may be an agent's or a file's text: it must not break the sentence, move a cursor or fill the screen."""
+    flat = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    return flat if len(flat) <= 400 else flat[:399] + "…"

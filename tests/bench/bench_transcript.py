@@ -1,0 +1,196 @@
+"""How fast the transcript is, against the goals in the notes on speed. Run it: ``python -m tests.bench.bench_transcript``.
+
+Prints figures and exits with 1 where a goal is missed. Times are of this machine, memory is what Python allocated.
+"""
+
+import asyncio
+import gc
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+
+from app.console.widgets.transcript import Transcript
+from coordinator.api import FeedEvent, TranscriptPage
+from coordinator.drivers import base
+from tests.console.transcript.conversation import RUN, Script, session, text, working
+from tests.console.transcript.stage import Stage
+
+MISSED: list[str] = []
+
+
+def tell(what: str, value: float, goal: float, unit: str = "ms") -> None:
+    mark = "" if value <= goal else "   MISSED"
+    if mark:
+        MISSED.append(what)
+    print(f"{what:<58} {value:10.1f} {unit:<3} goal {goal:g}{mark}", flush=True)
+
+
+async def until(look: Callable[[], bool], most: float = 60.0) -> None:
+    end = time.perf_counter() + most
+    while not look():
+        assert time.perf_counter() < end
+        await asyncio.sleep(0)
+
+
+BEGUN = session().created_at
+
+
+def delta(words: str, block: str = "live") -> FeedEvent:
+    return FeedEvent(run=RUN, turn=None, at=BEGUN, event=base.TextDelta(block=block, text=words), key=None)
+
+
+def chunk(number: int) -> str:
+    words = f"chunk {number:06d} " + "lorem ipsum dolor sit amet consectetur"
+    return words[:49] + ("\n" if number % 3 == 2 else " ")
+
+
+def fresh(view: Transcript) -> None:
+    view.action_scroll_end()
+    view.show(session(working(1)), TranscriptPage(events=(), first=0, live_from=0))
+    gc.collect()
+
+
+async def poured(app: Stage, count: int) -> float:
+    """Seconds until the last of so many chunks is on the screen."""
+    fresh(app.transcript)
+    events = [delta(chunk(number)) for number in range(count)]
+    begun = time.perf_counter()
+    for start in range(0, count, 50):
+        app.transcript.feed(tuple(events[start : start + 50]))
+        await asyncio.sleep(0)
+    app.transcript.feed((delta("\nTHE END"),))
+    await until(lambda: any("THE END" in row for row in app.rows()))
+    return time.perf_counter() - begun
+
+
+async def burst(app: Stage, count: int, goal: float) -> None:
+    tell(f"burst of {count:,} chunks of 50 characters shown", await poured(app, count) * 1000, goal * 1000)
+    tracemalloc.start()
+    await poured(app, count)
+    tell("   memory it left", tracemalloc.get_traced_memory()[0] / 1e6, 30, "MB")
+    tracemalloc.stop()
+
+
+async def key_to_paint(app: Stage, pilot: object) -> None:
+    view = app.transcript
+    lines = "\n".join(f"line {n} " + "words " * (n % 30) for n in range(1400))
+    script = Script().say(*(text(lines, f"old{n}") for n in range(4)))
+    view.show(session(working(1)), script.page())
+    await asyncio.sleep(0)
+    times: list[float] = []
+    stop = asyncio.Event()
+
+    async def stream() -> None:
+        number = 0
+        while not stop.is_set():
+            view.feed(tuple(delta(chunk(n), "more") for n in range(number, number + 20)))
+            number += 20
+            await asyncio.sleep(0.02)
+
+    task = asyncio.create_task(stream(), name="stream")
+    for number in range(60):
+        way = view.action_page_up if number % 2 == 0 else view.action_page_down
+        begun = time.perf_counter()
+        way()
+        app.rows()
+        times.append((time.perf_counter() - begun) * 1000)
+        await asyncio.sleep(0.017)
+    stop.set()
+    await task
+    times.sort()
+    tell("page key to rows while 1,000 chunks/s come, p50", times[len(times) // 2], 12)
+    tell("   p95", times[int(len(times) * 0.95)], 30)
+
+
+async def longest_step(work: "asyncio.Task[None]") -> float:
+    """Longest time for which the loop did nothing else."""
+    longest, last = 0.0, time.perf_counter()
+    while not work.done():
+        await asyncio.sleep(0.001)
+        now = time.perf_counter()
+        longest, last = max(longest, now - last), now
+    return longest * 1000
+
+
+async def huge(app: Stage, name: str, whole: str, goal: float, *, tool: bool = False) -> None:
+    view = app.transcript
+    fresh(view)
+    await asyncio.sleep(0.05)
+
+    async def work() -> None:
+        if tool:
+            script = Script().say(base.ToolStarted(call="c", name="Rsync", input={}, title="rsync"))
+            script.say(base.ToolFinished(call="c", ok=True, output=whole))
+        else:
+            script = Script().say(base.TextBlock(block="x", text=whole))
+        view.feed(tuple(script.events))
+        await until(lambda: not view.model.dirty)
+        await asyncio.sleep(0.01)
+
+    begun = time.perf_counter()
+    task = asyncio.create_task(work(), name="work")
+    longest = await longest_step(task)
+    tell(f"{name}, {len(whole) / 1e6:.0f} MB: longest stop of the loop", longest, goal)
+    print(f"   in all {1000 * (time.perf_counter() - begun):.0f} ms, {len(view.model.lines)} lines", flush=True)
+
+
+async def streamed_huge(app: Stage) -> None:
+    view = app.transcript
+    fresh(view)
+
+    async def work() -> None:
+        part = "".join(chunk(n) for n in range(1300))
+        for _ in range(190):
+            view.feed((delta(part),))
+            await asyncio.sleep(0)
+        view.feed((delta("\nTHE END"),))
+        await until(lambda: any("THE END" in row for row in app.rows()))
+
+    begun = time.perf_counter()
+    longest = await longest_step(asyncio.create_task(work(), name="work"))
+    tell("12 MB streamed in 65 kB parts: longest stop of the loop", longest, 100)
+    print(f"   in all {1000 * (time.perf_counter() - begun):.0f} ms, {len(view.model.lines)} lines", flush=True)
+
+
+async def resized(app: Stage, pilot: object) -> None:
+    view = app.transcript
+    lines = "\n".join(f"line {n} " + "words " * (n % 30) for n in range(1400))
+    view.show(session(working(1)), Script().say(*(text(lines, f"old{n}") for n in range(4))).page())
+    times: list[float] = []
+    for width in (90, 140, 60, 120):
+        begun = time.perf_counter()
+        await pilot.resize_terminal(width, 34)  # type: ignore[attr-defined]
+        view.rewrap(width - 3)
+        app.rows()
+        times.append((time.perf_counter() - begun) * 1000)
+    alone: list[float] = []
+    for width in (80, 81, 100, 60):
+        begun = time.perf_counter()
+        view.rewrap(width)
+        app.rows()
+        alone.append((time.perf_counter() - begun) * 1000)
+    tell(f"resize with {len(view.model.lines):,} lines, until the right rows", max(alone), 50)
+    print(f"   with all of Textual's own layout {max(times):.0f} ms", flush=True)
+
+
+async def main() -> int:
+    app = Stage()
+    async with app.run_test(size=(120, 34)) as pilot:
+        gc.freeze()
+        await burst(app, 2_000, 1)
+        await burst(app, 20_000, 10)
+        await key_to_paint(app, pilot)
+        await huge(app, "a message", "".join(chunk(n) for n in range(240_000)), 100)
+        await huge(app, "a message of one line", "x" * 12_000_000, 100)
+        await huge(app, "a message", "".join(chunk(n) for n in range(1_280_000)), 250)
+        progress = "".join(f"\r{n:>10,} bytes  {n % 100}%  12.3MB/s" for n in range(2_900_000))
+        await huge(app, "progress lines in a message", progress, 250)
+        await huge(app, "progress lines of a tool", progress, 250, tool=True)
+        await streamed_huge(app)
+        await resized(app, pilot)
+    return 1 if MISSED else 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

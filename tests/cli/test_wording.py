@@ -1,0 +1,234 @@
+"""The words: one sentence for every *no* and every ending, and none of the words that belong in the code."""
+
+import re
+
+import pytest
+
+from app import wording
+from app.wording_endings import _OUTCOMES, _STEPS
+from coordinator.api import DecisionView
+from coordinator.custody.types import EndedProcess, Receipt
+from coordinator.terms import PRESETS, with_preset
+from store.refusal import Refusal
+from store.vocab import (
+    AttentionKind,
+    Billing,
+    CustodyState,
+    DecisionId,
+    DecisionKind,
+    DecisionState,
+    EndReason,
+    FailureKind,
+    MicroUsd,
+    Millis,
+    RefusalReason,
+    RunId,
+    RunOutcome,
+    TurnState,
+)
+from tests.cli.made import NOW, made_terms
+
+FACTS = {
+    "run": 12,
+    "n": 3,
+    "limit": 5,
+    "path": "/home/mara/src",
+    "problem": "no space left on device",
+    "agent": "claude",
+    "program": "/usr/bin/claude",
+    "version": "1.0.2",
+    "oldest": "2.1.197",
+    "field": "head",
+    "was": "a1b2c3d",
+    "is": "e4f5a6b",
+    "by": "Mara",
+    "at": NOW,
+    "answer": "allow once",
+    "spent": 5_020_000,
+    "file": "/home/mara/config.toml",
+    "key": "day_budget",
+    "decision": 7,
+    "agents": "claude, practice",
+    "choice": "9",
+    "choices": "1, 2",
+    "install": "npm install x",
+    "kind": "nfs4",
+}
+
+
+@pytest.mark.parametrize("reason", list(RefusalReason))
+@pytest.mark.parametrize("facts", [{}, FACTS], ids=["no facts", "all facts"])
+def test_every_refusal_is_one_sentence_that_says_what_to_do(reason: RefusalReason, facts: dict[str, str]) -> None:
+    said = wording.sentence(Refusal(reason, facts))
+    assert said.endswith(".")
+    assert said[0].isupper() or said.startswith(("/", "git", "claude", "9"))
+    assert "\n" not in said
+    assert "  " not in said
+    assert not re.search(r"[{}\[\]|]", said), said
+    assert not re.search(r"\(\s*\)| ,| ;", said), said
+    assert re.search(r"[;,:] ", said), f"it must say what to do: {said}"
+    assert wording.forbidden_in(said) == []
+
+
+@pytest.mark.parametrize("reason", list(EndReason))
+def test_every_ending_has_words(reason: EndReason) -> None:
+    said = wording.end_reason(reason.value)
+    assert said
+    assert said != reason.value
+    assert wording.forbidden_in(said) == []
+
+
+def test_how_an_agent_exited_is_named() -> None:
+    assert wording.end_reason("exited:1").startswith("the agent ended by itself (exit 1)")
+    assert wording.end_reason("exited:SIGKILL").startswith("the agent ended by itself (signal KILL)")
+    assert wording.end_reason("something-new") == "something new"
+
+
+def test_golden_sentences() -> None:
+    def said(reason: RefusalReason, /, **facts: str | int) -> str:
+        return wording.sentence(Refusal(reason, facts))
+
+    assert said(RefusalReason.NOT_A_REPOSITORY, path="/tmp/x") == (
+        "/tmp/x is not a git repository; go to one, name one with --repo, or make one with git init."
+    )
+    assert said(RefusalReason.BUDGET_EXHAUSTED, run=12, spent=5_020_000, limit=5_000_000) == (
+        "Run 12 is at its budget: 5.02 of 5.00; extend it, finish it or stop it."
+    )
+    assert said(RefusalReason.TERMS_MOVED, field="head", was="a1b2c3d", **{"is": "e4f5a6b"}) == (
+        "What would run is not what you agreed to: the commit was a1b2c3d and is e4f5a6b; "
+        "start again to see the new terms."
+    )
+    assert said(RefusalReason.CONFIG_INVALID, file="/h/config.toml", key="day_budget", problem="expected float") == (
+        "/h/config.toml cannot be used: key day_budget: expected float; correct it, or move it away."
+    )
+    assert said(RefusalReason.AGENT_NOT_FOUND, agent="claude", program="claude", install="npm install -g c") == (
+        "The agent claude was not found (claude is not there); get it with: npm install -g c; or try the practice agent "
+        "with footplate demo, or set its program in agents.toml."
+    )
+    assert said(RefusalReason.SESSION_CAP, held=8, limit=8).startswith("As many runs are held as you allow (8 of 8);")
+    assert said(RefusalReason.AUTHORIZATION_CLOSED, reason="stopped").startswith(
+        "These terms are no longer in force (stopped by you);"
+    )
+
+
+def test_a_fact_is_text_and_never_template_or_control() -> None:
+    said = wording.sentence(Refusal(RefusalReason.NO_COMMIT, {"path": "/tmp/[x] {run} \x1b]0;t\x07\n"}))
+    assert said.startswith("/tmp/[x] {run} ]0;t has no commit yet")
+
+
+@pytest.mark.parametrize(
+    ("micro", "shown"),
+    [(840_000, "0.84"), (0, "0.00"), (1, "<0.01"), (5_000, "0.01"), (123_456_789, "123.46"), (None, "–")],
+)
+def test_money(micro: int | None, shown: str) -> None:
+    assert wording.money(None if micro is None else MicroUsd(micro)) == shown
+
+
+def test_money_that_is_guessed_or_unknown() -> None:
+    assert wording.money(MicroUsd(840_000), guess=True) == "~0.84"
+    assert wording.money(MicroUsd(0), unknown=True) == "–"
+
+
+@pytest.mark.parametrize(
+    ("ms", "shown"),
+    [
+        (20_000, "20s"),
+        (72_000, "1m12s"),
+        (47 * 60_000, "47m"),
+        (101 * 60_000, "1h41m"),
+        (-5, "0s"),
+        (3 * 86_400_000, "3d"),
+    ],
+)
+def test_age(ms: int, shown: str) -> None:
+    assert wording.age(ms) == shown
+
+
+def test_the_terms_are_one_sentence_with_all_that_matters() -> None:
+    terms = with_preset(made_terms(), PRESETS[1], NOW)
+    assert wording.terms_sentence(terms, NOW) == (
+        f"Claude Code may work in /srv/orders on a new tree from a1b2c3d until {wording.clock(NOW + 7_200_000)}, "
+        "for at most 5.00 and 40 turns, asking you before each command."
+    )
+    assert wording.forbidden_in(wording.terms_sentence(terms, NOW)) == []
+
+
+def test_terms_without_a_money_limit_say_so() -> None:
+    said = wording.terms_sentence(made_terms(budget=None, billing=Billing.SUBSCRIPTION), NOW)
+    assert "with no limit of money" in said
+    assert "only nominal" in said
+
+
+def test_every_state_has_words_and_none_is_a_code_word() -> None:
+    said = [wording.turn_state(state) for state in TurnState]
+    said += [wording.custody_state(state) for state in CustodyState]
+    said += [wording.attention_kind(kind) for kind in AttentionKind]
+    said += [wording.failure(kind) for kind in FailureKind]
+    said += [wording.decision_kind(kind) for kind in DecisionKind]
+    said += [wording.outcome(outcome) for outcome in RunOutcome]
+    said += [wording.decision_state(view_in(state)) for state in DecisionState]
+    said += [*_STEPS.values(), *_OUTCOMES.values()]
+    for words in said:
+        assert words
+        assert wording.forbidden_in(words) == []
+
+
+def view_in(state: DecisionState) -> DecisionView:
+    return DecisionView(
+        id=DecisionId(7),
+        run=RunId(12),
+        turn=None,
+        kind=DecisionKind.QUESTION,
+        state=state,
+        revision=1,
+        payload_hash="h",
+        title="t",
+        subject="s",
+        asked_at=NOW,
+        answered_by="Mara",
+        answered_at=NOW,
+        answer="Red",
+        delivered_at=NOW,
+    )
+
+
+def test_who_answered_first_is_told() -> None:
+    at = wording.clock_seconds(NOW)
+    assert wording.answered(view_in(DecisionState.DELIVERED)) == f"answered by Mara at {at} (Red)"
+
+
+def test_the_stop_report_begins_with_the_answer() -> None:
+    ended = EndedProcess(pid=41190, name="pytest -q", step="term", gone_after_ms=2100, own_session=True)
+    receipt = Receipt(
+        reason="stopped",
+        already_ended=False,
+        agent_exit="1",
+        steps=(("asked", 20), ("term", 400), ("gone", 2400)),
+        ended=(ended,),
+        remaining=(),
+        spared=(),
+        total_ms=2400,
+    )
+    lines = wording.receipt_lines(receipt)
+    assert lines[0] == "Nothing left running. 1 process ended, 2.4 s."
+    assert "41190  pytest -q  ended by TERM after 2.1 s  own session" in lines
+    left = Receipt(
+        reason="stopped",
+        already_ended=False,
+        agent_exit=None,
+        steps=(),
+        ended=(),
+        remaining=(ended,),
+        spared=(),
+        total_ms=1,
+    )
+    assert "1 process left (41190)" in wording.receipt_lines(left)[0]
+    for line in wording.receipt_lines(left) + lines:
+        assert wording.forbidden_in(line) == []
+
+
+def test_the_left_column_is_found_and_its_allowed_phrases_are_not() -> None:
+    assert wording.forbidden_in("The custody was fenced") == ["custody", "fenced"]
+    assert wording.forbidden_in("not delivered, kept for the next run; not signed in") == []
+    assert wording.forbidden_in("overwritten by parking") == []
+    assert Millis(NOW) == NOW

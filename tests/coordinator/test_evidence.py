@@ -1,0 +1,77 @@
+"""What is kept of a run's tree: redacted, bounded, and never a reason to fail."""
+
+from pathlib import Path
+
+from coordinator import evidence
+from coordinator.api import ChangedFile
+from coordinator.evidence import Piece, gather
+from coordinator.githelper import read_config
+from coordinator.mailbox import read_mailbox
+from coordinator.redaction import MARK, Redactor
+from store.vocab import EvidenceKind
+from tests.coordinator.repositories import git, repository
+
+SECRET = "hunter2-hunter2"
+redact = Redactor([SECRET]).text
+
+
+def _by_kind(pieces: tuple[Piece, ...]) -> dict[EvidenceKind, Piece]:
+    assert len({piece.kind for piece in pieces}) == len(pieces)
+    return {piece.kind: piece for piece in pieces}
+
+
+async def test_diff_status_and_configuration(tmp_path: Path) -> None:
+    tree = repository(tmp_path / "r")
+    base, before = git(tree, "rev-parse", "HEAD"), read_config(tree)
+    (tree / "a.txt").write_text(f"one\npassword = {SECRET}\n")
+    (tree / "latin").write_bytes(b"\xe9 " + SECRET.encode() + b"\n")
+    git(tree, "config", "core.fsmonitor", f"/tmp/spy --key {SECRET}")
+    found = _by_kind(await gather(tree, base, redact=redact, config_before=before))
+    assert set(found) == {EvidenceKind.DIFF, EvidenceKind.STATUS, EvidenceKind.GIT_CONFIG}
+    assert all(SECRET.encode() not in piece.content for piece in found.values())
+    assert f"+password = {MARK}".encode() in found[EvidenceKind.DIFF].content
+    assert found[EvidenceKind.STATUS].content == b"M\t1\t1\ta.txt\nA\t1\t0\tlatin\n"
+    assert found[EvidenceKind.STATUS].note == "2 files changed"
+    assert f"+\tfsmonitor = /tmp/spy --key {MARK}".encode() in found[EvidenceKind.GIT_CONFIG].content
+    assert ".git/config" in found[EvidenceKind.GIT_CONFIG].note
+
+
+async def test_nothing_changed(tmp_path: Path) -> None:
+    tree = repository(tmp_path / "r")
+    found = await gather(tree, git(tree, "rev-parse", "HEAD"), redact=redact, config_before=read_config(tree))
+    assert [(piece.kind, piece.content, piece.note) for piece in found] == [
+        (EvidenceKind.STATUS, b"", "0 files changed")
+    ]
+
+
+async def test_a_tree_that_is_gone_is_said(tmp_path: Path) -> None:
+    found = _by_kind(await gather(tmp_path / "gone", "0" * 40, redact=redact, config_before=None))
+    assert "not read" in found[EvidenceKind.STATUS].note and "not read" in found[EvidenceKind.DIFF].note
+
+
+async def test_a_large_diff_is_cut(tmp_path: Path) -> None:
+    tree = repository(tmp_path / "r")
+    (tree / "big").write_text("0123456789\n" * 600_000)
+    found = _by_kind(await gather(tree, git(tree, "rev-parse", "HEAD"), redact=redact, config_before=None))
+    assert len(found[EvidenceKind.DIFF].content) == evidence.DIFF_LIMIT
+    assert "cut at" in found[EvidenceKind.DIFF].note
+    assert found[EvidenceKind.STATUS].content == b"A\t600000\t0\tbig\n"
+
+
+def test_a_name_stays_on_its_line() -> None:
+    said = evidence.status_text([ChangedFile(path="a\nM\t9\t9\tfake\x1b[2J", status="A", added=None, removed=None)])
+    assert said == "A\t-\t-\ta\\nM\\t9\\t9\\tfake\\x1b[2J\n"
+
+
+def test_notes_are_evidence(tmp_path: Path) -> None:
+    box = tmp_path / ".footplate" / "3"
+    box.mkdir(parents=True)
+    assert evidence.mailbox_piece(read_mailbox(tmp_path, 3), redact) is None
+    assert evidence.handoff_piece(read_mailbox(tmp_path, 3), redact) is None
+    (box / "decision.json").write_bytes(b"{broken \xff " + SECRET.encode())
+    (box / "handoff.md").write_text(f"done, with {SECRET}")
+    read = read_mailbox(tmp_path, 3)
+    note, handoff = evidence.mailbox_piece(read, redact), evidence.handoff_piece(read, redact)
+    assert note is not None and handoff is not None
+    assert note.content == f"{{broken \ufffd {MARK}".encode() and note.note == "decision.json"
+    assert handoff.content == f"done, with {MARK}".encode()
