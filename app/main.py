@@ -22,9 +22,19 @@ def main() -> None:
         if not arguments:
             splash()
         from app.cli import exits
-        from app.cli.program import run
 
-        exits.leave_with(lambda: run(arguments))
+        exits.leave_with(lambda: _run(arguments))
+
+
+def _run(arguments: list[str]) -> int:
+    if not arguments:
+        # What is opened most needs no parsing, and so does not wait for the parser.
+        from app.cli.opening import open_console_here
+
+        return open_console_here()
+    from app.cli.program import run
+
+    return run(arguments)
 
 
 SPLASH = "footplate is opening…"

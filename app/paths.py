@@ -62,10 +62,13 @@ def find(environ: Mapping[str, str] | None = None) -> Paths:
     # Only here: with FOOTPLATE_HOME set, the import is not needed, and a quick command should not pay for it.
     import platformdirs
 
+    data = Path(platformdirs.user_data_dir(_NAME))
+    # Without a runtime folder of the session platformdirs falls back to a name in /tmp, which anyone may have made.
+    session = bool(os.environ.get("XDG_RUNTIME_DIR")) or Path(f"/run/user/{os.getuid()}").is_dir()
     return _under(
         config=Path(platformdirs.user_config_dir(_NAME)),
-        data=Path(platformdirs.user_data_dir(_NAME)),
-        runtime=Path(platformdirs.user_runtime_dir(_NAME)),
+        data=data,
+        runtime=Path(platformdirs.user_runtime_dir(_NAME)) if session else data / "run",
         logs=Path(platformdirs.user_log_dir(_NAME)),
     )
 

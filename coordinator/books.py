@@ -123,7 +123,7 @@ class Books:
             kind=event.kind,
             request=event.request,
             generation=generation,
-            payload=self._redactor.text(decisioncodec.payload(event)),
+            payload=decisioncodec.payload(event, self._redactor.text),
             title=self._redactor.text(event.title),
             subject=self._redactor.text(event.subject),
         )

@@ -8,6 +8,7 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING
 
+from coordinator import evidence as evidence_
 from coordinator import mailbox, parking, recording
 from coordinator.api import Done
 from coordinator.custody import spoolfile
@@ -17,7 +18,7 @@ from coordinator.custody.receipts import process_from_facts, receipt_from_facts
 from coordinator.custody.types import RecordKind, SpawnFailure, SpoolRecord, WriteProof
 from coordinator.recording import Ending
 from coordinator.rows import read_rows
-from store import runs
+from store import evidence, runs
 from store.canonical import dumps
 from store.db import Tx
 from store.refusal import Fact, Refusal
@@ -178,6 +179,19 @@ async def close(session: "HeldSession") -> None:
         if not waiter.done():
             waiter.set_result(Done(note=reason))
     session.house.changed()
+    await _gather_evidence(session)
+
+
+async def _gather_evidence(session: "HeldSession") -> None:
+    """What the run changed, sealed into its chain. After the receipt, which it must never delay."""
+    redact = session.house.redactor.text
+    pieces = await evidence_.gather(session.tree, session.head, redact=redact, config_before=session.config_before)
+
+    def keep(tx: Tx) -> None:
+        for piece in pieces:
+            evidence.add(tx, run=session.run_id, kind=piece.kind, content=piece.content, note=piece.note)
+
+    await session.write(keep)
 
 
 def show_step(session: "HeldSession", record: SpoolRecord) -> None:

@@ -22,6 +22,8 @@ from typing import Final
 NONCE: Final = "FOOTPLATE_CUSTODY"
 TIMEOUT: Final = "timeout"
 TOO_MUCH: Final = "too much output"
+_DYING: Final = 1.0
+"""Seconds given to a killed helper: the loop stands still meanwhile."""
 _ERR_KEPT: Final = 16 * 1024
 _PIECE: Final = 256 * 1024
 
@@ -159,7 +161,11 @@ class _Held:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._code = self._process.wait()
+        try:
+            self._code = self._process.wait(_DYING)
+        except subprocess.TimeoutExpired:
+            # In the kernel's hands (a dead network file system): it dies as soon as that lets go of it.
+            self._code = -signal.SIGKILL
         if not _at_end(self._tether):
             _end_carriers(self._nonce)
         os.close(self._tether)

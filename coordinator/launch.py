@@ -71,6 +71,7 @@ async def _prepare_tree(session: "HeldSession") -> Terms | Refusal:
     if isinstance(tree, Refusal):
         return tree
     session.tree, session.head, session.branch = tree.tree, tree.head, tree.branch
+    session.config_before = await asyncio.to_thread(githelper.read_config, session.tree)
     await session.write(
         lambda tx: runs.set_step(
             tx, id=session.run_id, step="prepared", tree=str(tree.tree), head=tree.head, branch=tree.branch

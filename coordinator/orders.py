@@ -21,7 +21,6 @@ from coordinator.api import (
     SetModel,
 )
 from coordinator.constants import TURN_BYTES
-from coordinator.drivers.base import Allow, Answer, Deny, QuestionReply
 from coordinator.recording import keyed_digest
 from store import attention, control_writes, decisions, queued
 from store.db import Tx
@@ -116,35 +115,11 @@ async def _edit_queued(session: "HeldSession", command: EditQueued) -> Reply:
     return Done() if changed is not None else Refusal(RefusalReason.STALE, {"what": "queued turn"})
 
 
-def _bad_answer(decision: decisions.Decision, answer: Answer) -> Refusal | None:
-    """Whether this kind of answer fits this kind of decision."""
-    asked = decisioncodec.view_parts(decision.payload)
-    match answer:
-        case Allow():
-            if answer.for_run and asked.rule is None:
-                return Refusal(RefusalReason.NOT_AN_OPTION, {"option": "allow for this run"})
-            if answer.edited_input is not None and not asked.editable:
-                return Refusal(RefusalReason.NOT_AN_OPTION, {"option": "edit"})
-            if decision.kind in (DecisionKind.QUESTION, DecisionKind.PARK):
-                return Refusal(RefusalReason.NOT_AN_OPTION, {"option": "allow"})
-        case QuestionReply():
-            if decision.kind not in (DecisionKind.QUESTION, DecisionKind.PARK):
-                return Refusal(RefusalReason.NOT_AN_OPTION, {"option": "answer"})
-            known = {question.text for question in asked.questions}
-            strange = next((text for text in answer.answers if text not in known), None)
-            if strange is not None:
-                return Refusal(RefusalReason.NOT_AN_OPTION, {"option": strange})
-        case Deny():
-            if decision.kind is DecisionKind.PARK:
-                return Refusal(RefusalReason.NOT_AN_OPTION, {"option": "deny"})
-    return None
-
-
 async def _answer(session: "HeldSession", command: AnswerDecision, operator: str) -> Reply:
     decision = next((d for d in session.rows.decisions if d.id == command.decision), None)
     if decision is None:
         return Refusal(RefusalReason.NO_SUCH_DECISION, {"decision": command.decision})
-    bad = _bad_answer(decision, command.answer)
+    bad = decisioncodec.check_answer(command.answer, decisioncodec.view_parts(decision.payload))
     if bad is not None:
         return bad
     park = decision.kind is DecisionKind.PARK

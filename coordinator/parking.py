@@ -58,7 +58,7 @@ def ask(tx: Tx, session: "HeldSession", park: DecisionAsked, turn: TurnId | None
         kind=DecisionKind.PARK,
         request=park.request,
         generation=session.generation,
-        payload=redact(decisioncodec.payload(park)),
+        payload=decisioncodec.payload(park, redact),
         title=park.title,
         subject=redact(park.subject),
     )

@@ -18,6 +18,7 @@ from coordinator.api import EndingView, OperatorCommand, Reply
 from coordinator.custody.client import Supervisor
 from coordinator.custody.types import RecordKind, SpoolRecord
 from coordinator.drivers import base
+from coordinator.githelper import ConfigReading
 from coordinator.house import House
 from coordinator.inbox import Inbox, WireLost
 from coordinator.ingest import Batch, Ingest
@@ -106,6 +107,8 @@ class HeldSession:
         self.waiters: list[asyncio.Future[Reply]] = []
         """Those who asked for a stop, answered when its books are closed."""
         self.reattached = 0
+        self.config_before: ConfigReading | None = None
+        """Git's configuration before the agent could touch it."""
         self.malformed: Malformed | None = None
         """The last mailbox that could not be read."""
         self.first_turn: NewTurn | None = None

@@ -91,6 +91,11 @@ def open_console(
         return run_console(backend, around.config, repository=repository, agent=agent, preset=preset, brief=brief)
 
 
+def open_console_here() -> int:
+    """``footplate`` alone."""
+    return open_console(repository=Path.cwd())
+
+
 def start_in_console(asked: Propose, brief: str | None, *, yes: bool) -> int:
     """``start`` with a screen: terms and Enter on the terminal as it is, then the console on the run that began."""
     need_a_terminal()

@@ -149,7 +149,9 @@ class PlainSession:
             match item:
                 case _Tick.EOF:
                     self._eof = True
-                    self._say_what_waits()
+                    for decision in session.decisions if session is not None else ():
+                        if decision.state is DecisionState.OPEN:
+                            self._say_what_waits(decision.id)
                 case _Tick.SIGINT:
                     self._interrupted()
                 case _Tick.SIGTERM:
@@ -216,6 +218,8 @@ class PlainSession:
             told.decisions[decision.id] = decision.state
             if before is None and decision.state is DecisionState.OPEN:
                 self._out.decision(now, decision)
+                if self._eof:
+                    self._say_what_waits(decision.id)
             elif before is not None and before is not decision.state and decision.state in WORTH_TELLING:
                 self._out.answered(now, decision)
         queued = tuple(one.id for one in session.queued)
@@ -325,12 +329,9 @@ class PlainSession:
 
     # ------------------------------------------------------------------------------------------------ after stdin ended
 
-    def _say_what_waits(self) -> None:
-        session = self._session()
-        for decision in session.decisions if session is not None else ():
-            if decision.state is DecisionState.OPEN:
-                said = f"question {decision.id} still waits: answer it with footplate answer {decision.id} CHOICE"
-                self._out.note(self._now(), said)
+    def _say_what_waits(self, number: int) -> None:
+        said = f"nobody can answer question {number} from here; from elsewhere: footplate answer {number} CHOICE"
+        self._out.note(self._now(), said)
 
     def _finish_when_at_rest(self, session: SessionView | None) -> None:
         """Nobody can say anything more: when nothing is in flight, in line or in question, the run is finished."""

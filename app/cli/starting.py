@@ -20,11 +20,9 @@ def console(context: typer.Context) -> None:
     """Hold coding agents from one terminal."""
     if context.invoked_subcommand is not None:
         return
-    from pathlib import Path
+    from app.cli.opening import open_console_here
 
-    from app.cli.opening import open_console
-
-    raise typer.Exit(open_console(repository=Path.cwd()))
+    raise typer.Exit(open_console_here())
 
 
 def start(

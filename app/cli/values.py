@@ -16,7 +16,7 @@ def money(text: str, option: str = "--budget") -> MicroUsd:
     Raises:
         Leave: with the sentence, as usage.
     """
-    found = re.fullmatch(r"\$?\s*(\d{1,7}(?:[.,]\d{1,6})?)\s*(?:usd|dollars?|\$)?", text.strip(), re.IGNORECASE)
+    found = re.fullmatch(r"\$?\s*(\d{1,7}(?:[.,]\d{1,6})?)\s*(?:usd|dollars?|\$)?", text.strip(), re.IGNORECASE | re.ASCII)
     if found is None:
         raise usage(f"{option} {text!r} is no amount of money; write it as 5usd or 2.50.")
     micro = MicroUsd(round(float(found.group(1).replace(",", ".")) * 1_000_000))
@@ -27,7 +27,7 @@ def money(text: str, option: str = "--budget") -> MicroUsd:
 
 def duration_seconds(text: str, option: str = "--expires") -> int:
     """``90s``, ``20m``, ``2h``, ``1h30m``, ``2d``."""
-    parts = re.findall(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip().lower())
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip().lower(), re.ASCII)
     spelled = "".join(f"{number}{unit}" for number, unit in parts)
     if not parts or spelled != re.sub(r"\s+", "", text.strip().lower()) or any(unit not in _UNITS for _, unit in parts):
         raise usage(f"{option} {text!r} is no length of time; write it as 2h, 90m or 1h30m.")
@@ -39,7 +39,7 @@ def duration_seconds(text: str, option: str = "--expires") -> int:
 
 def expires_seconds(text: str, now: Millis, option: str = "--expires") -> int:
     """A length of time, or a time of day (``18:30``): the next one that comes."""
-    clock = re.fullmatch(r"(\d{1,2}):(\d{2})", text.strip())
+    clock = re.fullmatch(r"([0-9]{1,2}):([0-9]{2})", text.strip())
     if clock is None:
         try:
             return duration_seconds(text, option)

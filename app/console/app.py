@@ -74,7 +74,7 @@ class FootplateApp(App[int]):
         )
         self.deeds = Deeds(self)
         self.drive.on_key_in_keys = self.deeds.key
-        self.drive.on_shown = self.deeds.watch_seen
+        self.drive.on_shown = self.deeds.viewing.watch_seen
         self._poked = False
         self._last_taken = float("-inf")
         self._unsubscribe = backend.subscribe(self._wake)
@@ -89,7 +89,7 @@ class FootplateApp(App[int]):
             self._driver.flush()
         if self.keymap_problems:
             self.drive.say(self.keymap_problems[0])
-        await self.deeds.begin()
+        await self.deeds.viewing.begin()
         # Half the tail from key to paint is the collector walking what never dies (performance.md).
         gc.freeze()
         gc.set_threshold(10_000, 20, 50)
@@ -115,7 +115,7 @@ class FootplateApp(App[int]):
     def take(self) -> None:
         self._last_taken = self.options.monotonic()
         self._poked = False
-        self.deeds.take(self.backend.snapshot())
+        self.deeds.viewing.take(self.backend.snapshot())
 
     # ------------------------------------------------------------------------------------------------------ keys in
 
@@ -165,26 +165,26 @@ class FootplateApp(App[int]):
         await self.deeds.do(message.action)
 
     async def on_session_chosen(self, message: SessionChosen) -> None:
-        await self.deeds.view(message.run)
+        await self.deeds.viewing.view(message.run)
 
     async def on_part_chosen(self, message: PartChosen) -> None:
         if message.part in ("model", "mode"):
             await self.deeds.do(message.part)
 
     async def on_answered(self, message: Answered) -> None:
-        self.deeds.spawn(self.deeds.answer(message.decision, message.answer))
+        self.deeds.spawn(self.deeds.answering.answer(message.decision, message.answer))
 
     def on_card_left(self, message: CardLeft) -> None:
-        self.deeds.focus_back()
+        self.deeds.answering.focus_back()
 
     async def on_other_waiting(self, message: OtherWaiting) -> None:
-        await self.deeds.other_waiting(message.by)
+        await self.deeds.answering.other_waiting(message.by)
 
     async def on_terms_key(self, message: TermsKey) -> None:
         await self.deeds.terms_key(message.verb)
 
     def on_transcript_need_older(self, message: Transcript.NeedOlder) -> None:
-        self.deeds.spawn(self.deeds.read_older(message.run, message.before))
+        self.deeds.spawn(self.deeds.viewing.read_older(message.run, message.before))
 
 
 def with_brief(options: ConsoleOptions, brief: str) -> ConsoleOptions:

@@ -9,38 +9,32 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from textual.screen import Screen
-from textual.timer import Timer
 
+from app.console.answering import Answering
 from app.console.clipboard import copy_text
 from app.console.drafts import Drafts
 from app.console.keys import Where, canonical, find
-from app.console.presses import Press, TwicePressed
-from app.console.screens.asking import Quit, StopAllSheet
 from app.console.screens.choose import Choose, Row
 from app.console.screens.fields import Field, Fields
 from app.console.screens.reading import Details, Help
 from app.console.screens.sheet import Sheet
+from app.console.scrolling import move, to_copy
 from app.console.starting import Starting
-from app.console.views.actions import holds, offers, why_dead
+from app.console.stopping import Stopping
+from app.console.viewing import Viewing
+from app.console.views.actions import offers, why_dead
 from app.console.views.bars import mode_choice, short_mode
 from app.console.views.ink import one_line
 from app.console.views.lists import ordered
-from app.console.views.standing import all_waiting, doing, ended, foreign, in_flight, session_of, title_of, waiting
+from app.console.views.standing import all_waiting, doing, foreign, in_flight, session_of, title_of
 from app.wording import sentence
 from coordinator.api import (
-    AnswerDecision,
-    CloseAll,
-    Closed,
-    ConsoleSnapshot,
-    DecisionView,
     EditQueued,
     Finish,
-    Group,
     Interrupt,
     LookAtProcesses,
     OperatorCommand,
     Pin,
-    ReadTranscript,
     ReleaseQueue,
     Rename,
     Reply,
@@ -50,13 +44,9 @@ from coordinator.api import (
     SetMode,
     SetModel,
     Started,
-    Stop,
-    StopAll,
-    TranscriptPage,
 )
-from coordinator.drivers.base import Answer
 from store.refusal import Refusal
-from store.vocab import DecisionId, RunId, TurnSource
+from store.vocab import RunId
 
 if TYPE_CHECKING:
     from app.console.app import FootplateApp
@@ -73,13 +63,9 @@ class Deeds:
         self.starting = Starting(self)
         self.away = False
         """An editor has the terminal: nothing is drawn."""
-        self._stop_presses = TwicePressed()
-        self._stop_all_presses = TwicePressed()
-        self._back_to = Where.COMPOSER
-        self._page_of: RunId | None = None
-        """The run whose page is in the transcript; its feed goes on from there."""
-        self._seen_timer: Timer | None = None
-        self._visited = False
+        self.viewing = Viewing(self)
+        self.answering = Answering(self)
+        self.stopping = Stopping(self)
 
     # ------------------------------------------------------------------------------------------------ the way to orders
 
@@ -89,6 +75,10 @@ class Deeds:
 
     async def order(self, command: OperatorCommand) -> Reply:
         return await asyncio.wrap_future(self.app.backend.submit(command))
+
+    async def quietly(self, command: OperatorCommand) -> None:
+        """For what the operator did not ask for in so many words: its refusal is no news."""
+        await self.order(command)
 
     async def order_and_say(self, command: OperatorCommand, done: str = "") -> bool:
         reply = await self.order(command)
@@ -110,116 +100,20 @@ class Deeds:
     def session(self) -> SessionView | None:
         return self.drive.session
 
-    # ------------------------------------------------------------------------------------------------------- snapshots
-
-    async def begin(self) -> None:
-        """The session in view at the start: none with a brief given or nothing held, else the first of the list."""
-        options = self.app.options
-        snapshot = self.drive.snapshot
-        first = next((one for one in ordered(snapshot) if one.group is not Group.ENDED), None)
-        if options.brief or first is None:
-            await self.view(None)
-            if options.brief:
-                self.drive.composer.set_text(options.brief)
-        else:
-            await self.view(first.run)
-
-    def take(self, snapshot: ConsoleSnapshot) -> None:
-        if self.away:
-            return
-        self.drive.take(snapshot)
-        session = self.session
-        if session is not None:
-            self._set_history(session)
-            if self._page_of == session.run:
-                events, dropped = self.app.backend.drain(session.run)
-                if dropped:
-                    self.spawn(self._read_page(session.run))
-                elif events:
-                    self.drive.transcript.feed(events)
-        screen = self.app.screen
-        if isinstance(screen, Details):
-            screen.take(snapshot, self.drive.now)
-        elif isinstance(screen, StopAllSheet | Quit):
-            screen.fill(snapshot)
-        self.watch_seen()
-
-    def watch_seen(self) -> None:
-        """A second in view counts as seen."""
-        session = self.session
-        if session is None or self._seen_timer is not None or foreign(session):
-            return
-        newest = max(session.turn_ended_at or 0, session.ended_at or 0)
-        if not self._visited or newest > session.seen_at or session.group is Group.YOUR_MOVE:
-            run = session.run
-            self._seen_timer = self.drive.set_timer(self.app.options.seen_after, lambda: self._seen(run))
-
-    def _seen(self, run: RunId) -> None:
-        self._seen_timer = None
-        if self.drive.run_in_view == run and self.drive.is_current and not self.away:
-            self._visited = True
-            self.spawn(self._quietly(Seen(run=run)))
-
-    async def _quietly(self, command: OperatorCommand) -> None:
-        await self.order(command)
-
-    # ------------------------------------------------------------------------------------------------ session in view
-
-    async def view(self, run: RunId | None, *, focus: bool = True) -> None:
-        """Bring a session into view, or the start form. Only ever called for a key, a click or an entered text."""
-        self.drafts.leave(self.drive.run_in_view)
-        self.drive.run_in_view = run
-        self.drive.decision_in_view = None
-        self._page_of = None
-        self._visited = False
-        if self._seen_timer is not None:
-            self._seen_timer.stop()
-            self._seen_timer = None
-        session = self.session
-        composer = self.drive.composer
-        composer.begin_anew()
-        self.drafts.arrive(run)
-        if session is not None:
-            self._set_history(session)
-            composer.commands = session.commands
-            self.drive.transcript.show(session, None)
-            self.spawn(self._read_page(session.run))
-        self.drive.paint()
-        if focus and self.drive.focus_place is not Where.KEYS:
-            composer.focus()
-        self.watch_seen()
-
-    def _set_history(self, session: SessionView) -> None:
-        said = (TurnSource.BRIEF, TurnSource.OPERATOR)
-        self.drive.composer.history_texts = tuple(turn.text for turn in session.turns if turn.source in said)
-        self.drive.composer.commands = session.commands
-
-    async def _read_page(self, run: RunId) -> None:
-        self.app.backend.drain(run)
-        reply = await self.order(ReadTranscript(run=run))
-        session = self.session
-        if session is None or session.run != run or self.away:
-            return
-        if isinstance(reply, TranscriptPage):
-            self.drive.transcript.show(session, reply)
-            self._page_of = run
-            events, _ = self.app.backend.drain(run)
-            if events:
-                self.drive.transcript.feed(events)
-        elif isinstance(reply, Refusal):
-            self.drive.say(sentence(reply))
-
-    async def read_older(self, run: RunId, before: int) -> None:
-        reply = await self.order(ReadTranscript(run=run, before=before))
-        if isinstance(reply, TranscriptPage) and self.drive.run_in_view == run:
-            older = getattr(self.drive.transcript, "older", None)
-            if older is not None:
-                older(reply)
-
     # ------------------------------------------------------------------------------------------------------------ keys
 
     def key(self, key: str) -> bool:
         """A key in the keys focus; digits do nothing there."""
+        if self.session is not None:
+            if move(self.drive.transcript, key):
+                return True
+            text = to_copy(self.drive.transcript, key)
+            if text is not None:
+                if text:
+                    self.copy(text)
+                else:
+                    self.say("nothing to copy here")
+                return True
         row = find(key, Where.KEYS, self.app.table)
         if row is None:
             return False
@@ -233,7 +127,7 @@ class Deeds:
             return
         over = isinstance(self.app.screen, Sheet)
         if action == "stop-all":
-            self.stop_all()
+            self.stopping.stop_all()
             return
         if over and action not in UNDER_SHEETS:
             again = type(self.app.screen)
@@ -255,23 +149,23 @@ class Deeds:
         drive = self.drive
         match action:
             case "next-waiting":
-                await self.next_waiting()
+                await self.answering.next_waiting()
             case "commands":
                 self.open_commands()
             case "redraw":
                 self.app.refresh(repaint=True, layout=True)
                 drive.paint()
             case "quit":
-                self.quit()
+                self.stopping.quit()
             case "new-session":
-                await self.view(None)
+                await self.viewing.view(None)
                 drive.composer.focus()
             case "session-down" | "session-up":
                 await self._next_session(1 if action == "session-down" else -1)
             case "write":
                 drive.composer.focus()
             case "to-card":
-                self.to_card()
+                self.answering.to_card()
             case "waiting-list":
                 self.open_waiting()
             case "help":
@@ -288,7 +182,7 @@ class Deeds:
         run = session.run
         match action:
             case "stop":
-                await self.stop(run)
+                await self.stopping.stop(run)
             case "interrupt":
                 turn = in_flight(session)
                 n = turn.n if turn is not None else "?"
@@ -299,7 +193,7 @@ class Deeds:
                 await self.order_and_say(Finish(run=run), f"{run} ends well after its turn")
             case "details":
                 self.app.push_screen(Details(session, self.drive.now, self.app.options.home))
-                self.spawn(self._quietly(LookAtProcesses(run=run)))
+                self.spawn(self.quietly(LookAtProcesses(run=run)))
             case "panel":
                 self.drive.panel_wanted = not self.drive.panel_wanted
                 self.drive.paint()
@@ -339,134 +233,6 @@ class Deeds:
                 return False
         return True
 
-    # ------------------------------------------------------------------------------------------------------------ ends
-
-    async def stop(self, run: RunId) -> None:
-        match self._stop_presses.press(self.app.pressed_at, run):
-            case Press.FIRST:
-                await self.order_and_say(Stop(run=run))
-            case Press.SECOND:
-                await self.order_and_say(Stop(run=run, kill=True), "killing at once")
-            case Press.HELD:
-                pass
-
-    def stop_all(self) -> None:
-        screen = self.app.screen
-        if isinstance(screen, StopAllSheet):
-            if self._stop_all_presses.press(self.app.pressed_at, "all") is Press.SECOND:
-                screen.dismiss(None)
-                self.spawn(self._quietly(StopAll()))
-                self.drive.say("stopping all", "red")
-            return
-        dead = why_dead("stop-all", self.drive.situation())
-        if dead is not None:
-            self.say(dead)
-            return
-        self.close_sheets()
-        self._stop_all_presses.forget()
-        self._stop_all_presses.press(self.app.pressed_at, "all")
-        sheet = StopAllSheet(self.drive.glyphs, self.drive.now)
-        self.app.push_screen(sheet)
-        self.app.call_after_refresh(lambda: sheet.fill(self.drive.snapshot))
-
-    def quit(self) -> None:
-        self.drafts.leave(self.drive.run_in_view)
-        if not holds(self.drive.snapshot):
-            self.app.exit(0)
-            return
-        sheet = Quit(self.drive.glyphs, self.drive.now)
-        self.app.push_screen(sheet, self._quit_answered)
-        self.app.call_after_refresh(lambda: sheet.fill(self.drive.snapshot))
-
-    def _quit_answered(self, value: str | None) -> None:
-        if value == "end":
-            self.drive.say("ending all, then quitting", "red")
-            self.spawn(self._close())
-
-    async def _close(self) -> None:
-        reply = await self.order(CloseAll())
-        if isinstance(reply, Refusal):
-            self.say(sentence(reply))
-            return
-        # 3: something needs a person, as on the command line.
-        self.app.exit(3 if isinstance(reply, Closed) and reply.unsettled else 0)
-
-    # ----------------------------------------------------------------------------------------------- card and waiting
-
-    def to_card(self) -> None:
-        if self.drive.card.shown:
-            self._remember_focus()
-            self.drive.card.focus_card()
-        elif self.drive.proposal is not None:
-            self.drive.terms.focus()
-        else:
-            self.drive.say("nothing here waits for you")
-
-    def _remember_focus(self) -> None:
-        place = self.drive.focus_place
-        if place in (Where.COMPOSER, Where.KEYS):
-            self._back_to = place
-
-    def focus_back(self) -> None:
-        if self._back_to is Where.KEYS:
-            self.drive.focus_keys()
-        else:
-            self.drive.composer.focus()
-
-    async def next_waiting(self) -> None:
-        """The longest waiting; from a card that has the focus, the next after it."""
-        runs = [run for _, run in all_waiting(self.drive.snapshot)]
-        here = self.drive.run_in_view
-        on_card = self.drive.focus_place is Where.CARD
-        at = (runs.index(here) + 1) % len(runs) if on_card and here in runs else 0
-        await self.go_to_waiting(runs[at])
-
-    async def go_to_waiting(self, run: RunId, decision: DecisionId | None = None) -> None:
-        self._remember_focus()
-        if run != self.drive.run_in_view:
-            await self.view(run, focus=False)
-        if decision is not None:
-            self.drive.decision_in_view = decision
-            self.drive.paint()
-        if self.drive.card.shown:
-            self.drive.call_after_refresh(self.drive.card.focus_card)
-
-    async def other_waiting(self, by: int) -> None:
-        """Through all that is asked, in all sessions, in the order in which it was asked."""
-        asked = sorted(
-            (one.asked_at, one.id, session.run)
-            for session in self.drive.snapshot.sessions
-            if not foreign(session) and not ended(session)
-            for one in waiting(session)
-        )
-        if len(asked) < 2:
-            self.drive.card.say("nothing else waits for you")
-            return
-        ids = [one[1] for one in asked]
-        here = self.drive.decision_in_view
-        at = (ids.index(here) + by) % len(ids) if here in ids else 0
-        await self.go_to_waiting(asked[at][2], asked[at][1])
-
-    async def answer(self, decision: DecisionView, answer: Answer) -> None:
-        card = self.drive.card
-        card.busy("sending your answer …")
-        reply = await self.order(
-            AnswerDecision(
-                run=decision.run,
-                decision=decision.id,
-                revision=decision.revision,
-                payload_hash=decision.payload_hash,
-                answer=answer,
-            )
-        )
-        if isinstance(reply, Refusal):
-            card.busy("")
-            card.say(sentence(reply))
-            return
-        if card.decision is not None and card.decision.id == decision.id:
-            card.busy("answer given")
-        self.focus_back()
-
     # -------------------------------------------------------------------------------------------------------- composer
 
     async def entered(self, text: str) -> None:
@@ -488,7 +254,7 @@ class Deeds:
             return
         self.drafts.sent(session.run, text)
         if isinstance(reply, Started):
-            await self.view(reply.run)
+            await self.viewing.view(reply.run)
 
     def edited(self, text: str) -> None:
         self.drafts.edited()
@@ -511,7 +277,7 @@ class Deeds:
         else:
             at = 0 if by > 0 else len(runs) - 1
         if runs[at] != here:
-            await self.view(runs[at])
+            await self.viewing.view(runs[at])
             self.drive.focus_keys()
 
     async def _next_mode(self, session: SessionView) -> None:
@@ -568,7 +334,7 @@ class Deeds:
 
     def _waiting_chosen(self, value: str | None) -> None:
         if value is not None:
-            self.spawn(self.go_to_waiting(RunId(int(value))))
+            self.spawn(self.answering.go_to_waiting(RunId(int(value))))
 
     def close_sheets(self) -> None:
         while isinstance(self.app.screen, Sheet):

@@ -101,7 +101,6 @@ TABLE: tuple[Key, ...] = (
     _key(
         "turn", "left_curly_bracket right_curly_bracket", K, "the turn before, the next turn", shown="{ }", inner=True
     ),
-    _key("find", "slash n N", K, "search the conversation", "search", shown="/", inner=True),
     _key("fold", "space", K, "open or fold", shown="Space", inner=True),
     _key("copy", "y Y", K, "copy this block, the whole message", inner=True),
     _key("session-down", "J down", K, "the next session", "session", shown="J K", listed=False),

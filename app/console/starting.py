@@ -158,8 +158,8 @@ class Starting:
             drive.proposal = None
             drive.terms.show_added = False
             self._deeds.drafts.sent(None, proposal.terms.instruction)
-            self._deeds.take(self._deeds.app.backend.snapshot())
-            await self._deeds.view(reply.run)
+            self._deeds.viewing.take(self._deeds.app.backend.snapshot())
+            await self._deeds.viewing.view(reply.run)
             drive.composer.focus()
 
     # ----------------------------------------------------------------------------------------------------- every field
@@ -167,22 +167,22 @@ class Starting:
     def _open_form(self, proposal: Proposal) -> None:
         terms = proposal.terms
         hours = max(round((terms.expires_at - self._deeds.drive.now) / 3_600_000, 2), 0)
-        agents = f"agent: {', '.join(one_line(name) for name in proposal.agents)}" if proposal.agents else "agent"
+        agents = f"agent ({', '.join(one_line(name) for name in proposal.agents)})" if proposal.agents else "agent"
         fields = (
             Field(name="title", label="title in the list", value=self._wishes.title or title_from(terms.instruction)),
             Field(name="agent", label=agents, value=terms.agent),
-            Field(name="model", label="model (empty: the agent's own choice)", value=terms.model or ""),
+            Field(name="model", label="model (empty: its own)", value=terms.model or ""),
             Field(
                 name="budget",
-                label="money at most, USD (empty: by the preset)",
+                label="money at most, USD",
                 value=money(terms.budget) if terms.budget is not None else "",
             ),
             Field(name="turns", label="turns at most", value=str(terms.max_turns)),
             Field(name="hours", label="hours from now", value=f"{hours:g}"),
-            Field(name="mode", label="how it asks (its own name for the mode)", value=terms.mode),
+            Field(name="mode", label="mode, by its own name", value=terms.mode),
             Field(
                 name="tree",
-                label="tree: new or in place",
+                label="tree (new, or in place)",
                 value="new" if terms.tree_kind is TreeKind.WORKTREE else "in place",
             ),
         )

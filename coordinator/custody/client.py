@@ -77,7 +77,10 @@ class Supervisor:
         ready = await launch_process(spec, timeout)
         if isinstance(ready, SpawnFailure):
             return ready
-        return await cls.attach(spec.folder, cookie=spec.cookie, epoch=1, offset=0, timeout=timeout)
+        attached = await cls.attach(spec.folder, cookie=spec.cookie, epoch=1, offset=0, timeout=timeout)
+        if isinstance(attached, SpawnFailure):  # told as failed, so nothing of it may live on
+            await kill_by_socket(spec.folder, spec.cookie)
+        return attached
 
     @classmethod
     async def attach(

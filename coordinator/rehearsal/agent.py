@@ -197,6 +197,9 @@ def answer_signals(session: Session) -> None:
     def terminate(number: int, frame: FrameType | None) -> None:
         if ("term" if number == signal.SIGTERM else "hup") in session.ignoring:
             return
+        if session.starting:
+            session.doomed = number
+            return
         # The older generation is gone at once and leaves its foreground command behind: custody must find it.
         for running in list(session.running.values()):
             if session.newer or running.background:

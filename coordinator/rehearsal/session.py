@@ -95,6 +95,10 @@ class Session:
     initialized: bool = False
     interrupted: bool = False
     told_state: str = "idle"
+    starting: bool = False
+    """A command is being started and not yet known here: a signal that ends everything must wait that long."""
+    doomed: int | None = None
+    """The number of a signal that came meanwhile."""
 
     @property
     def newer(self) -> bool:

@@ -181,12 +181,7 @@ class Toolbox:
 
     def command(self, call: Mapping[str, Any], use: str) -> Outcome:
         session = self.session
-        running = tools.start(
-            call, use=use, session=session.wire.session, newer=session.newer, cwd=session.cwd, ended=self.ended
-        )
-        with session.changed:
-            if not running.done.is_set() or running.background:
-                session.running[running.task] = running
+        running = self.start(call, use)
         if running.background:
             tell_tasks(session)
             announce(session, running)
@@ -209,6 +204,20 @@ class Toolbox:
             session.running.pop(running.task, None)
         tell_foreground(session, running, "failed" if running.code else "completed")
         return tools.command_outcome(running)
+
+    def start(self, call: Mapping[str, Any], use: str) -> Running:
+        session = self.session
+        session.starting = True
+        running = tools.start(
+            call, use=use, session=session.wire.session, newer=session.newer, cwd=session.cwd, ended=self.ended
+        )
+        with session.changed:
+            if not running.done.is_set() or running.background:
+                session.running[running.task] = running
+        session.starting = False
+        if session.doomed is not None:
+            signal.raise_signal(session.doomed)
+        return running
 
     def ended(self, running: Running) -> None:
         """Called when a command's leader has ended; a background one wakes the agent, as it does the real one."""

@@ -57,13 +57,13 @@ def _end(code: int, config: Config, spool: Spool) -> int:
     )
     ladder = Ladder(hands, roll, seconds=config.seconds, never=(os.getpid(),), now=time.monotonic())
     ladder.begin(time.monotonic(), kill=True)
-    if agent is not None and agent[0] in exits:  # it went with the worker, before there was anything to look at
-        roll.note_ended(*agent, "kill")
     spool.append_facts("worker-lost", {"exit": code})
     before = ""
     while True:
         pause = ladder.tick(time.monotonic())
         if ladder.done:
+            if agent is not None and agent[0] in exits:  # it went with the worker, perhaps before the first look
+                roll.note_ended(*agent, "kill")
             facts = roll.receipt(
                 reason=spool.reason or "supervisor-lost",
                 already_ended=False,

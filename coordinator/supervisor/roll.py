@@ -142,7 +142,12 @@ class Roll:
                 alive[key] = one
         for key, one in self.seen.items():
             if one.step is None and key not in alive and key not in spared:
-                one.step, one.gone_ms = step, ms
+                now = kin.stat(one.pid)
+                if now is not None and now.ticks == one.ticks and not now.dead:
+                    # Its parent ended while the tree was walked, and it was between the two: seen in neither place.
+                    (spared if key in self._spared else alive)[key] = one
+                else:
+                    one.step, one.gone_ms = step, ms
         self._alive, self._spared = alive, spared
         return list(alive.values())
 

@@ -1,4 +1,4 @@
-"""How fast the transcript is, against the goals in the notes on speed. Run it: ``python -m tests.bench.bench_transcript``.
+"""How fast the transcript is, against its goals. Run it: ``python -m tests.bench.bench_transcript``.
 
 Prints figures and exits with 1 where a goal is missed. Times are of this machine, memory is what Python allocated.
 """

@@ -3,8 +3,13 @@
 from pathlib import Path
 
 from coordinator.api import AnswerDecision, Done, Finish, Interrupt, Said, Say, Stop
+from coordinator.custody import spoolfile
 from coordinator.custody.processes import carriers, name_of
-from coordinator.drivers.base import Allow, Deny, QuestionReply
+from coordinator.custody.types import RecordKind
+from coordinator.drivers import registry
+from coordinator.drivers.base import TRANSIENT, Allow, Deny, QuestionReply
+from store import events, evidence
+from store.verify import verify
 from store.vocab import DecisionState, RunOutcome, TurnResultKind, TurnState
 from tests.coordinator.held import bash, holding, script
 from tests.waiting import eventually
@@ -101,3 +106,34 @@ async def test_permission_question_turns_interrupt_and_stop(tmp_path: Path) -> N
         reported = sum(turn.cost or 0 for turn in view.turns if turn.cost_known == "reported")
         last = max(turn.cumulative or 0 for turn in session.rows.turns)
         assert reported == last
+
+
+async def test_the_ledger_accounts_for_everything_afterwards(tmp_path: Path) -> None:
+    async with holding(tmp_path) as held:
+        edit = {"tools": [{"name": "Write", "input": {"file_path": str(held.tree / "new.txt"), "content": "hi\n"}}]}
+        run = await held.start("go " + script(edit, {"text": "done"}))
+        view = await held.until(run, lambda v: v.decisions)
+        asked = view.decisions[0]
+        await held.do(
+            AnswerDecision(run=run, decision=asked.id, revision=1, payload_hash=asked.payload_hash, answer=Allow())
+        )
+        await held.until(run, lambda v: v.turns[0].state is TurnState.SETTLED)
+        await held.do(Finish(run=run))
+        await held.until(run, lambda v: v.outcome is not None)
+        session = held.coordinator.sessions[run]
+        await session.ended.wait()
+        kinds = await held.coordinator.house.ledger.read(lambda tx: [one.kind for one in evidence.of_run(tx, run)])
+        assert "diff" in kinds and "status" in kinds
+        assert await held.coordinator.house.ledger.read(verify) is None
+
+        # Every event that the agent printed is in the ledger once: a fresh driver over the whole spool finds the same.
+        driver = registry.create("rehearsal", "again")
+        assert driver is not None
+        expected: list[tuple[int, int]] = []
+        for record in spoolfile.read_spool(session.folder / "spool"):
+            if record.kind is RecordKind.STDOUT:
+                found = driver.feed(record.data)
+                expected += [(record.offset, n) for n, event in enumerate(found) if not isinstance(event, TRANSIENT)]
+        rows = await held.coordinator.house.ledger.read(lambda tx: events.page(tx, run, limit=100_000))
+        assert {(row.offset, row.n) for row in rows if row.kind != "stderr"} >= set(expected)
+        assert len({(row.offset, row.n) for row in rows}) == len(rows)

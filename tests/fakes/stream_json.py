@@ -1,7 +1,7 @@
 """A plain talker on stream-json, without any driver of ours: what the rehearsal agent and the real ones are tried with.
 
-It only writes lines and keeps those that come; a test says what it expects. It ends the process that it started and what
-that one left behind, by their ids: a test that fails leaves no agent's command running.
+It only writes lines and keeps those that come; a test says what it expects. It ends the process that it started and
+what that one left behind, by their ids: a test that fails leaves no agent's command running.
 """
 
 import contextlib

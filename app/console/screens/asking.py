@@ -45,8 +45,7 @@ class Asking(Sheet[str | None]):
     def body(self) -> ComposeResult:
         yield self.list
 
-    def on_mount(self) -> None:
-        super().on_mount()
+    def prepare(self) -> None:
         row: list[Span] = []
         for key, words, _ in self._options:
             row += [Span(f"{key} ", "blue strong"), Span(f"{words}    ", "text")]

@@ -39,8 +39,7 @@ class Choose(Sheet[str | None]):
     def body(self) -> ComposeResult:
         yield self.list
 
-    def on_mount(self) -> None:
-        super().on_mount()
+    def prepare(self) -> None:
         self._draw()
         self.call_after_refresh(self._draw)
 

@@ -53,6 +53,8 @@ class Drive(Screen[None]):
         """The one that the card shows, as long as it waits."""
         self.panel_wanted = True
         self.zoomed = False
+        self.covered = False
+        """A sheet lies over it."""
         self.proposal: Proposal | None = None
         self.said: Span = Span("")
         self.on_key_in_keys: Callable[[str], bool] = lambda key: False
@@ -63,7 +65,7 @@ class Drive(Screen[None]):
         self.state = Lines(id="state", grows=False)
         self.session_list = SessionList()
         self.session_title = SessionTitle()
-        self.transcript = Transcript(id="transcript")
+        self.transcript = Transcript(glyphs=glyphs, id="transcript")
         self.empty = Lines(id="empty", grows=False)
         self.block = Lines(id="block")
         self.card = Card(gate, options.monotonic, glyphs, options.home)
@@ -118,6 +120,8 @@ class Drive(Screen[None]):
 
     @property
     def focus_place(self) -> Where:
+        if self.covered:
+            return Where.ANYWHERE
         focused = self.focused
         if focused is self.composer:
             return Where.COMPOSER
@@ -164,7 +168,7 @@ class Drive(Screen[None]):
         self.set_class(session is not None and self.panel_wanted, "-panel")
         self.title_bar.put((console_title(snapshot, now, width, home, glyphs),))
         if self.wide:
-            list_width = (36 if width >= RICH else 30) - 2
+            list_width = (38 if width >= RICH else 32) - 2
             self.session_list.show(list_picture(snapshot, self.run_in_view, now, list_width, glyphs), self.run_in_view)
         else:
             self.strip.put((strip_line(snapshot, self.run_in_view, width - 2, glyphs),))
@@ -199,9 +203,9 @@ class Drive(Screen[None]):
         width = self.size.width or self.app.size.width
         if not self.wide or self.zoomed:
             return width - 2
-        sides = 36 + 40 if width >= RICH else 30 + 30
+        sides = 38 + 40 if width >= RICH else 32 + 30
         if self.session is None or not self.panel_wanted:
-            sides = 36 if width >= RICH else 30
+            sides = 38 if width >= RICH else 32
         return width - sides - 2
 
     def _block_rows(self, session: SessionView, now: Millis, width: int) -> tuple[Line, ...]:
@@ -322,7 +326,12 @@ class Drive(Screen[None]):
         self.paint()
         self.call_after_refresh(self.paint)
 
+    def on_screen_suspend(self) -> None:
+        self.covered = True
+        self.paint_hints()
+
     def on_screen_resume(self) -> None:
+        self.covered = False
         self.card.begin_painting()
         self.terms.begin_painting()
         self.paint()

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from textual import events
 from textual.app import ComposeResult
+from textual.containers import Horizontal
 from textual.widgets import Input
 
 from app.console.screens.sheet import Sheet
@@ -22,9 +23,11 @@ class Fields(Sheet[dict[str, str] | None]):
     """Enter takes all of them, Tab goes on to the next, Esc leaves them as they were."""
 
     DEFAULT_CSS = """
-    Fields Input { border: none; height: 1; padding: 0 1; margin-bottom: 1; background: $fp-sel; color: $fp-bright; }
+    Fields .field { height: 1; margin-bottom: 1; }
+    Fields.-low .field { margin-bottom: 0; }
+    Fields Input { border: none; height: 1; width: 1fr; padding: 0 1; background: $fp-sel; color: $fp-bright; }
     Fields Input:focus { border: none; background: $fp-base; }
-    Fields .label { height: 1; }
+    Fields .label { height: 1; width: 28; }
     """
 
     def __init__(self, heading: str, fields: tuple[Field, ...]) -> None:
@@ -33,12 +36,13 @@ class Fields(Sheet[dict[str, str] | None]):
 
     def body(self) -> ComposeResult:
         for field in self._fields:
-            yield Lines(id=f"label-{field.name}", classes="label")
-            # Literal: a title may come from an agent's text, and an Input writes what it holds as it is.
-            yield Input(literal(field.value), id=f"field-{field.name}", select_on_focus=False)
+            with Horizontal(classes="field"):
+                yield Lines(id=f"label-{field.name}", classes="label")
+                # Literal: a title may come from an agent's text, and an Input writes what it holds as it is.
+                yield Input(literal(field.value), id=f"field-{field.name}", select_on_focus=False)
 
-    def on_mount(self) -> None:
-        super().on_mount()
+    def prepare(self) -> None:
+        self.set_class(self.app.size.height < 2 * len(self._fields) + 10, "-low")
         for field in self._fields:
             self.query_one(f"#label-{field.name}", Lines).put(((Span(field.label, "grey"),),))
             one = self.query_one(f"#field-{field.name}", Input)

@@ -24,7 +24,9 @@ class Sheet(ModalScreen[R]):
     Sheet > .sheet.-wide { width: 112; }
     Sheet .sheet-head { margin-bottom: 1; }
     Sheet .sheet-foot { margin-top: 1; }
-    Sheet VerticalScroll { height: auto; max-height: 1fr; background: $fp-card; scrollbar-size-vertical: 1; }
+    Sheet > .sheet.-wide { height: 94%; }
+    Sheet VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; max-height: 1fr; background: $fp-card;
+        scrollbar-background: $fp-card; scrollbar-background-hover: $fp-card; scrollbar-background-active: $fp-card; }
     """
     AUTO_FOCUS = None
 
@@ -47,6 +49,10 @@ class Sheet(ModalScreen[R]):
     def on_mount(self) -> None:
         self.head_lines.put(((Span(self.heading, "strong bright"),),))
         self.say(self.foot, "grey")
+        self.prepare()
+
+    def prepare(self) -> None:
+        """What a sheet does when it is there. (Not ``on_mount``: Textual calls every class's own, this one's last.)"""
 
     def say(self, words: str, ink: str = "amber") -> None:
         self.foot_lines.put(tuple((Span(row, ink),) for row in wrap(words, max(self.room, 20))))
@@ -68,9 +74,8 @@ class Reading(Sheet[None]):
     def body(self) -> ComposeResult:
         yield self.scroll_box
 
-    def on_mount(self) -> None:
+    def prepare(self) -> None:
         self.query_one(".sheet").add_class("-wide")
-        super().on_mount()
         self.fill()
 
     @property

@@ -29,7 +29,7 @@ class Situation:
 _NEEDS_SESSION = frozenset(
     {
         "stop", "interrupt", "details", "panel", "continue", "finish", "rename", "pin", "seen", "model", "mode",
-        "release", "unqueue", "zoom", "scroll", "turn", "find", "fold", "copy",
+        "release", "unqueue", "zoom", "scroll", "turn", "fold", "copy",
     }
 )  # fmt: skip
 _NEEDS_HOLD = frozenset({"stop", "interrupt", "finish", "model", "mode", "release", "unqueue"})
@@ -71,12 +71,12 @@ def _of_its_own(action: str, at: Situation, session: SessionView | None) -> str 
 
 def _with_session(action: str, session: SessionView) -> str | None:
     match action:
+        case "finish" | "model" | "mode" | "send" | "interrupt" if session.ending is not None:
+            return f"{session.run} is ending"
         case "interrupt":
             if session.interrupting:
                 return "it is being interrupted already"
             return None if in_flight(session) is not None else "no turn runs: there is nothing to interrupt"
-        case "finish" | "model" | "mode" if session.ending is not None:
-            return f"{session.run} is ending"
         case "model":
             return None if session.models else "this agent does not say which models there are"
         case "mode":

@@ -12,7 +12,6 @@ from app.console.views.standing import (
     short_age,
     spent_of,
     title_of,
-    waiting,
 )
 from app.wording import age, mode_words, money, short_path
 from coordinator.api import ConsoleSnapshot, Group, SessionView
@@ -106,7 +105,9 @@ def state_line(session: SessionView, now: Millis, width: int, glyphs: Glyphs) ->
     """What the right panel would tell, in one row, for screens without it."""
     parts: list[str] = []
     turn = in_flight(session)
-    if session.group is Group.ENDED:
+    if session.ending is not None:
+        parts.append("ending")
+    elif session.group is Group.ENDED:
         parts.append(ended_words(session))
     elif turn is not None:
         tool = (
@@ -136,8 +137,6 @@ def queue_lines(session: SessionView, width: int, now: Millis) -> tuple[Line, ..
     turn = in_flight(session)
     if session.queue_held:
         when = "waits: ^P, send what waits"
-    elif waiting(session) and turn is not None:
-        when = f"sent when turn {turn.n} ends; it waits for you"
     elif turn is not None:
         when = f"sent when turn {turn.n} ends"
     else:

@@ -208,7 +208,7 @@ def _question(decision: DecisionView, form: Form | None, width: int, glyphs: Gly
     if question.multiple:
         hint = "Space or digits choose   Enter sends"
     if count > 1:
-        hint += "   ← → question"
+        hint += "   ← →"
     return Face(
         head=head,
         body=tuple(rows),
@@ -292,11 +292,9 @@ def card_picture(face: Face, state: CardState, width: int, height: int, glyphs: 
     lines += [indent(row, 2) for row in face.body[offset : offset + body_rows]]
     if folded:
         below = len(face.body) - offset - body_rows
-        words = (
-            f"{below} more {'row' if below == 1 else 'rows'} below: ↓ shows them" if below else "the end; ↑ goes back"
-        )
+        words = f"{below} more {'row' if below == 1 else 'rows'}: ↓" if below else "this is the end; ↑ goes back"
         if not alive:
-            words += "; options wait until you have seen the end"
+            words += " · options wait for the end"
         lines.append(indent((Span(words, "amber" if below else "grey"),), 2))
     lines += [indent(row, 2) for row in facts]
     lines += [indent(_dim(row) if not alive or state.busy else row, 2) for row in options]

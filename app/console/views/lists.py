@@ -103,8 +103,11 @@ def strip_line(snapshot: ConsoleSnapshot, in_view: RunId | None, width: int, gly
     sessions = [one for one in ordered(snapshot, in_view) if one.group is not Group.ENDED or one.run == in_view]
     if not sessions:
         return (Span("no sessions", "grey"),)
-    room = max((width - len(sessions) * 7) // len(sessions), 6)
-    parts = [_strip_part(one, one.run == in_view, min(room, 18), glyphs) for one in sessions]
+    parts: list[Line] = []
+    for room in range(18, 5, -1):
+        parts = [_strip_part(one, one.run == in_view, room, glyphs) for one in sessions]
+        if sum(_size(part) for part in parts) <= width:
+            break
     at = next((index for index, one in enumerate(sessions) if one.run == in_view), 0)
     first, last = at, at
     used = _size(parts[at])

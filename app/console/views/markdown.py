@@ -1,8 +1,8 @@
-"""Markdown as an agent writes it, line by line: one source line is one logical line, so that nothing jumps when a text that was
-shown plain while it came is rendered once at its end, and every line still knows what was written.
+"""Markdown as an agent writes it, line by line: one source line is one logical line, so that nothing jumps when a
+text that was shown plain while it came is rendered once at its end, and every line still knows what was written.
 
-A subset on purpose: headings, emphasis, code, lists, quotes, fences; tables and everything else stay literal. Work is linear in
-the length of the line, whatever the line holds.
+A subset on purpose: headings, emphasis, code, lists, quotes, fences; tables and everything else stay literal. Work is
+linear in the length of the line, whatever the line holds.
 """
 
 import re
@@ -150,7 +150,7 @@ def _put(out: list[Run], text: str, style: str) -> None:
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    """Text and what it is: '' plain, ``inline-code``, ``link``, ``url``, or a mark that may open (``*(``) or close (``*)``)."""
+    """Text and what it is: '' plain, ``inline-code``, ``link``, ``url``, or of a mark whether it may open or close."""
     tokens: list[tuple[str, str]] = []
     at = 0
     hopeless: set[str] = set()

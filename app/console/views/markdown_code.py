@@ -1,7 +1,7 @@
 """Colours for a line of code: comments, strings, numbers and keywords, one line at a time.
 
-No language is parsed and none is guessed from its text: a line of code that is coloured wrongly is a smaller fault than one that
-takes long, and a stream has no whole program to look at.
+No language is parsed and none is guessed from its text: a line of code that is coloured wrongly is a smaller fault
+than one that takes long, and a stream has no whole program to look at.
 """
 
 import re
@@ -11,23 +11,26 @@ from functools import lru_cache
 from app.console.views.transcript_lines import Run
 
 _PYTHON = (
-    "and as assert async await break class continue def del elif else except finally for from global if import in is lambda "
-    "match nonlocal not or pass raise return try while with yield None True False self case"
+    "and as assert async await break class continue def del elif else except finally for from global if "
+    "import in is lambda match nonlocal not or pass raise return try while with yield None True False "
+    "self case"
 )
 _SHELL = (
     "if then else elif fi for in do done while until case esac function return export local set unset exit cd echo sudo"
 )
 _CURLY = (
-    "abstract async await bool break case catch char class const continue debugger default defer delete do double else enum "
-    "export extends extern false final finally float fn for func function go goto if impl implements import in instanceof int "
-    "interface let long loop match mod module move mut new nil null override package private protected pub public range return "
-    "select self short static str string struct super switch this throw throws trait true try type typeof union unsafe use "
-    "using var virtual void where while yield"
+    "abstract async await bool break case catch char class const continue debugger default defer delete "
+    "do double else enum export extends extern false final finally float fn for func function go goto if "
+    "impl implements import in instanceof int interface let long loop match mod module move mut new nil "
+    "null override package private protected pub public range return select self short static str string "
+    "struct super switch this throw throws trait true try type typeof union unsafe use using var virtual "
+    "void where while yield"
 )
 _SQL = (
-    "add alter and as asc begin by case check column commit constraint create default delete desc distinct drop else end exists "
-    "foreign from group having in index inner insert into is join key left like limit not null offset on or order outer "
-    "primary references returning rollback select set table then trigger union unique update values view when where with"
+    "add alter and as asc begin by case check column commit constraint create default delete desc "
+    "distinct drop else end exists foreign from group having in index inner insert into is join key left "
+    "like limit not null offset on or order outer primary references returning rollback select set table "
+    "then trigger union unique update values view when where with"
 )
 _WORDS = {
     "python": (_PYTHON, "#"),
@@ -40,7 +43,8 @@ _WORDS = {
 _FAMILY = {
     "python": "python py py3 python3 pycon toml-python starlark",
     "shell": "sh bash zsh shell console fish dockerfile makefile make",
-    "curly": "js jsx ts tsx javascript typescript java kotlin swift c h cpp c++ cc hpp cs csharp go rust rs php scala dart zig css",
+    "curly": "js jsx ts tsx javascript typescript java kotlin swift c h cpp c++ cc hpp cs csharp go rust rs php scala "
+    "dart zig css",
     "sql": "sql sqlite postgres postgresql mysql",
     "data": "toml yaml yml ini conf cfg env properties",
     "json": "json json5 jsonl jsonc",

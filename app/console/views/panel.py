@@ -129,7 +129,7 @@ def _limits(session: SessionView, now: Millis, width: int, glyphs: Glyphs) -> li
     else:
         rows.append(_heading("MONEY", f"{spent_of(session)}, no limit", width))
     if budget.turn_so_far is not None:
-        rows.append(_heading("", f"this turn {money(budget.turn_so_far, guess=True)} so far", width, "grey"))
+        rows.append(_heading("", f"this turn {money(budget.turn_so_far)} so far", width, "grey"))
     if budget.unknown_turns:
         n = budget.unknown_turns
         rows.append(_heading("", f"{n} {'turn' if n == 1 else 'turns'} of unknown cost", width, "amber"))

@@ -1,7 +1,8 @@
 """Text that others wrote, as lines a terminal may be given: literal, measured in cells, wrapped, bounded.
 
-Everything that an agent, a file or a tool says passes through ``literal`` exactly once on its way into a transcript; the rest of
-the transcript works on what came out and never looks at raw text again. No styles, no blocks and no Textual in here.
+Everything that an agent, a file or a tool says passes through ``literal`` exactly once on its way into a transcript;
+the rest of the transcript works on what came out and never looks at raw text again. No styles, no blocks and no
+Textual in here.
 """
 
 import re
@@ -12,12 +13,12 @@ from rich.cells import cell_len, split_graphemes
 
 TAB = 4
 LINE_MAX = 4_096
-"""Characters in one logical line. A longer one goes on in the next (``joined``), so that no step costs more than this."""
+"""Characters in one logical line. A longer one goes on in the next (``joined``), so that no step costs more."""
 
 # ------------------------------------------------------------------------------------------------------------ literal
 
-# What a terminal obeys (C0, DEL, C1), what turns round or hides what is read (bidi, zero width, fillers, tags, the second
-# block of variation selectors), and what is no character at all (lone surrogates).
+# What a terminal obeys (C0, DEL, C1), what turns round or hides what is read (bidi, zero width, fillers, tags,
+# the second block of variation selectors), and what is no character at all (lone surrogates).
 _SUSPECT = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -68,7 +69,7 @@ def literal(line: str) -> str:
 
 
 def copyable(text: str) -> str:
-    """Text for a clipboard: as it was written, new lines and tabs too, but nothing that a shell would take for a key."""
+    """Text for a clipboard: as it was written, with new lines and tabs, but nothing that a shell takes for a key."""
     return "\n".join("\t".join(_SUSPECT.sub(_visible, part) for part in row.split("\t")) for row in text.split("\n"))
 
 
@@ -113,7 +114,7 @@ def pieces(line: str) -> list[SourceLine]:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A text of any size as its first and last lines. ``hidden`` lines and ``hidden_chars`` characters are between them."""
+    """A text of any size as its first and last lines; ``hidden`` lines of ``hidden_chars`` are between them."""
 
     head: tuple[SourceLine, ...]
     tail: tuple[SourceLine, ...] = ()

@@ -1,7 +1,9 @@
-"""A conversation as a list of logical lines that changes in small splices: turns and events go in, ``Splice``s come out.
+"""A conversation as a list of logical lines that changes in small splices: turns and events go in, ``Splice``s come
+out.
 
-Pure: no clock, no width, no widget. The same events give the same lines, live or from the ledger and however they were cut;
-what is drawn, and where on the screen, is the widget's part. Blocks are in ``transcript_blocks``, words in ``transcript_words``.
+Pure: no clock, no width, no widget. The same events give the same lines, live or from the ledger and however they
+were cut; what is drawn, and where on the screen, is the widget's part. Blocks are in ``transcript_blocks``, words in
+``transcript_words``.
 """
 
 from collections.abc import Iterable

@@ -243,7 +243,7 @@ class ToolView(Block):
             sign: Run = (f"{look.glyphs.idle} ", "dim") if self.ended else (f"{look.glyphs.working} ", "ok")
         else:
             # A test run that tells its failures did what it was to do; they are said at the right.
-            went = self.ok or self._came.endswith(("failed", "passed")) and self._came != "failed"
+            went = self.ok or (self._came.endswith(("failed", "passed")) and self._came != "failed")
             sign = (f"{look.glyphs.done} ", "ok") if went else (f"{look.glyphs.ended} ", "bad")
         runs: list[Run] = [sign, (one_line(self.name, 60), "tool")]
         title = title_words(self.name, self.title, look.tree)

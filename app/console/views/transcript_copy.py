@@ -1,6 +1,8 @@
-"""What a selection in rows and characters means in the text that was written: without our wraps, bars, indents and lines.
+"""What a selection in rows and characters means in the text that was written: without our wraps, bars, indents and
+lines.
 
-A line that is selected whole gives its source (tabs, Markdown); one that is selected in part gives what is seen of it.
+A line that is selected whole gives its source (tabs, Markdown); one that is selected in part gives what is seen of
+it.
 """
 
 from collections.abc import Sequence

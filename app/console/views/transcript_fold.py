@@ -1,7 +1,8 @@
-"""Events folded into blocks, in the order in which a reader meets them. Inside of ``TranscriptModel``; lines are not its business.
+"""Events folded into blocks, in the order in which a reader meets them. Inside of ``TranscriptModel``; lines are not
+its business.
 
-One table says what each kind of event does. An event that is not in it shows nothing here: it belongs to a panel, a title line or
-the details.
+One table says what each kind of event does. An event that is not in it shows nothing here: it belongs to a panel, a
+title line or the details.
 """
 
 from collections import OrderedDict
@@ -212,7 +213,7 @@ class Folding:
                 self._say(event, words, "bad" if task.state == "failed" else "dim")
             self._background[task.id] = task.state
 
-    # ------------------------------------------------------------------------------------------------------------ places
+    # ----------------------------------------------------------------------------------------------------------- places
 
     def touch(self, block: Block) -> None:
         block.dirty = True
@@ -277,7 +278,7 @@ class Folding:
         group.add(last)
         self.touch(ghost)
 
-    # ------------------------------------------------------------------------------------------------------------- turns
+    # ------------------------------------------------------------------------------------------------------------ turns
 
     def update(self, session: SessionView) -> None:
         old = self._session
@@ -330,7 +331,7 @@ class Folding:
             self._tell_turn(block, session, asking)
 
     def place_turns(self, have_page: bool) -> None:
-        """Turns of which nothing has come yet stand at the end; before the history is read, only those after what is here."""
+        """Turns of which nothing has come yet stand at the end; without a page only those after what is here."""
         newest = max((block.n for block in self._turns.values()), default=0)
         if not newest and not have_page:
             return
@@ -341,7 +342,7 @@ class Folding:
             if view.n > newest and view.id not in self._turns:
                 self._place_turn(view.id, None)
 
-    # --------------------------------------------------------------------------------------------------------- decisions
+    # -------------------------------------------------------------------------------------------------------- decisions
 
     def _tell_decisions(self) -> None:
         session = self._session
@@ -354,7 +355,7 @@ class Folding:
             if block.tell(view):
                 self.touch(block)
 
-    # ------------------------------------------------------------------------------------------------------------- folds
+    # ------------------------------------------------------------------------------------------------------------ folds
 
     def toggle(self, block: Block, target: str) -> None:
         look = self.look

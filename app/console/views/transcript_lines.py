@@ -1,7 +1,7 @@
 """A transcript's logical lines and how they fall into rows. Values only: which lines there are is decided elsewhere.
 
-A line is literal text in styled runs, with what stands before it on its first and on its following rows, and what stands at
-the right edge. The widget paints exactly what ``rows_of`` gives; nothing may measure or cut a second time.
+A line is literal text in styled runs, with what stands before it on its first and on its following rows, and what
+stands at the right edge. The widget paints exactly what ``rows_of`` gives; nothing may measure or cut a second time.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """Rows of a long list of lines: which line is at row y, and at which row a line begins.
 
-Counts in an array, sums by block of 512, found by bisection (performance.md): the numbers change twenty times a second while an
-agent streams, and a list of rows would be built anew each time.
+Counts in an array, sums by block of 512, found by bisection (performance.md): the numbers change twenty times a
+second while an agent streams, and a list of rows would be built anew each time.
 """
 
 from array import array

@@ -1,6 +1,7 @@
 """Text that is still coming, as logical lines: plain, bounded, and the same however the stream was cut.
 
-Costs are per new character, never per what is already there. What is hidden in the middle depends on the number of lines alone.
+Costs are per new character, never per what is already there. What is hidden in the middle depends on the number of
+lines alone.
 """
 
 from app.console.views.text import LINE_MAX, SourceLine
@@ -8,6 +9,8 @@ from app.console.views.transcript_lines import Line, Run, source_line
 
 STEP = 512
 """Lines are hidden so many at a time: each hiding moves everything that stands below."""
+_MOST_PENDING = 200_000
+"""A flood is taken in while it comes, so that no single step stops the screen."""
 
 
 def hidden_of(lines: int, head: int, tail: int) -> int:
@@ -37,6 +40,7 @@ class Stream:
         self._style, self._lead = style, lead
         self._head, self._tail = head, tail
         self._pending: list[str] = []
+        self._pending_chars = 0
         self._count = 0
         """Finished lines so far, hidden ones too."""
         self._hidden = self._hidden_chars = 0
@@ -50,7 +54,12 @@ class Stream:
         return bool(self._pending)
 
     def put(self, text: str) -> None:
+        if not text:
+            return
         self._pending.append(text)
+        self._pending_chars += len(text)
+        if self._pending_chars > _MOST_PENDING:
+            self.settle()
 
     def settle(self) -> None:
         """Take in what was put since the last time."""
@@ -58,6 +67,7 @@ class Stream:
             return
         text = "".join(self._pending)
         self._pending.clear()
+        self._pending_chars = 0
         if self._open_shown:
             self.lines.pop()
             self._open_shown = False

@@ -1,7 +1,7 @@
 """What a tool call means to a reader: whether it only looks, what came of it in a word, what an edit changed.
 
-Looks at the agent's own names and inputs, whichever agent it is; a tool that is not known here is shown by its own name. Nothing
-decides from these words: they are for reading only.
+Looks at the agent's own names and inputs, whichever agent it is; a tool that is not known here is shown by its own
+name. Nothing decides from these words: they are for reading only.
 """
 
 import difflib
@@ -55,7 +55,6 @@ _LOOKING = frozenset(
         "whoami",
         "id",
         "date",
-        "env",
         "printenv",
         "ps",
         "jq",

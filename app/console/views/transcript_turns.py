@@ -1,4 +1,6 @@
-"""Blocks whose content is told by the session's snapshot, not by the stream: turn headers and what became of a decision."""
+"""Blocks whose content is told by the session's snapshot, not by the stream: turn headers and what became of a
+decision.
+"""
 
 from app.console.views.text import copyable
 from app.console.views.transcript_blocks import Block, Key

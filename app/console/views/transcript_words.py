@@ -1,4 +1,6 @@
-"""The words of a transcript's own lines: turn headers, decisions, notices, endings. What the agent wrote is not made here."""
+"""The words of a transcript's own lines: turn headers, decisions, notices, endings. What the agent wrote is not made
+here.
+"""
 
 from dataclasses import dataclass, field
 
@@ -152,7 +154,10 @@ def decision_lines(
         for question in asked.questions:
             lines.extend(_text_lines(question.text, "agent", lead))
             for choice in question.choices:
-                lines.append(Line(((one_line(f"· {choice.label}  {choice.description}"), "dim"),), lead, lead))
+                words: tuple[Run, ...] = ((f"{look.glyphs.dot} {one_line(choice.label)}", "agent"),)
+                if choice.description:
+                    words = (*words, (f"  {one_line(choice.description)}", "dim"))
+                lines.append(Line(words, lead, lead))
         if view is not None and view.answer and asked.questions:
             lines.extend(_text_lines(view.answer, "you", (f"    {look.glyphs.prompt} ", "you-bar")))
         if asked.why:

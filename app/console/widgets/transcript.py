@@ -1,7 +1,9 @@
-"""The conversation on the screen: one scrolling widget that paints the visible rows of the model's lines, whatever their number.
+"""The conversation on the screen: one scrolling widget that paints the visible rows of the model's lines, whatever
+their number.
 
-It shows and asks: which lines there are is ``views/transcript.py``, how they look is ``transcript_paint.py``. It never reads the
-ledger and never waits; older events are asked for with ``NeedOlder``. Growing must not lay out (performance.md).
+It shows and asks: which lines there are is ``views/transcript.py``, how they look is ``transcript_paint.py``. It
+never reads the ledger and never waits; older events are asked for with ``NeedOlder``. Growing must not lay out
+(performance.md).
 """
 
 import app.console.before_textual  # noqa: F401, I001  (sets what textual reads at import)
@@ -51,7 +53,7 @@ class Transcript(ScrollView, can_focus=True):
 
     @dataclass
     class NeedOlder(Message):
-        """The reader comes near the first line, and the ledger has more. Answer with ``prepend`` or ``older_failed``."""
+        """The reader comes near the first line and the ledger has more: answer with ``prepend`` or ``older_failed``."""
 
         run: RunId
         before: int | None
@@ -72,7 +74,7 @@ class Transcript(ScrollView, can_focus=True):
     # ------------------------------------------------------------------------------------------------------- coming in
 
     def show(self, session: SessionView, page: TranscriptPage | None) -> None:
-        """Bind to a session. The same one again (its page was read anew) keeps the place of a reader who is further up."""
+        """Bind to a session. The same one again, its page read anew, keeps the place of a reader who is further up."""
         same = self.model.run == session.run
         from_end = self._index.total - self.scroll_offset.y
         splices = self.model.show(session, page)
@@ -132,13 +134,18 @@ class Transcript(ScrollView, can_focus=True):
         if not splices:
             return
         index, y, height = self._index, self.scroll_offset.y, self.size.height
-        old_total = index.total
+        selected = self._selected_lines()
+        selected_row = 0 if selected is None else index.row_of(selected[0])
         anchor = index.locate(y) if y < index.total else None
         low_row = index.total
         for splice in splices:
             low_row = min(low_row, index.row_of(splice.at) if splice.at < len(index) else index.total)
             if not self.following and (anchor is None or splice.at > anchor[0]):
                 self.unread = max(0, self.unread + len(splice.added) - splice.removed)
+            if selected is not None:
+                selected = _moved_range(selected, splice)
+                if selected is None:  # the selected text itself changed
+                    self._clear_selection()
             self._splice(splice)
             anchor = _moved(anchor, splice)
             if self._cursor is not None:
@@ -151,7 +158,8 @@ class Transcript(ScrollView, can_focus=True):
             target = y
         else:
             target = index.row_of(anchor[0]) + min(anchor[1], index.count(anchor[0]) - 1)
-        self._shift_selection(target - y, splices, old_total)
+        if selected is not None:
+            self._shift_selection(index.row_of(selected[0]) - selected_row)
         if self._place(target) or low_row < y:
             self.refresh()
         elif low_row < y + height:
@@ -230,7 +238,7 @@ class Transcript(ScrollView, can_focus=True):
         rows = rows_of(self.model.lines[line], self._row_width)
         return max(number for number, row in enumerate(rows) if row.start <= character)
 
-    # ---------------------------------------------------------------------------------------------------------- painting
+    # --------------------------------------------------------------------------------------------------------- painting
 
     def render_line(self, y: int) -> Strip:
         row_at = y + self.scroll_offset.y
@@ -253,7 +261,7 @@ class Transcript(ScrollView, can_focus=True):
             strip = painter.strips(line)[row]
         return strip.apply_offsets(0, row_at)
 
-    # --------------------------------------------------------------------------------------------------------- selection
+    # -------------------------------------------------------------------------------------------------------- selection
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         text = copied(self.model.lines, self._index, self._row_width, selection.start, selection.end)
@@ -280,23 +288,19 @@ class Transcript(ScrollView, can_focus=True):
         if self.is_attached and self.text_selection is not None:
             self.screen.selections = {w: s for w, s in self.screen.selections.items() if w is not self}
 
-    def _shift_selection(self, rows: int, splices: list[Splice], old_total: int) -> None:
-        """A selection is kept in rows: it moves with what is put before it, and goes where its own text changed."""
+    def _selected_lines(self) -> tuple[int, int] | None:
+        """First and last line of the selection, while it is one of both ends."""
         selection = self.text_selection if self.is_attached else None
-        if selection is None or selection.start is None or selection.end is None:
-            return
-        if all(self._index.row_of(min(s.at, len(self._index))) > selection.end.y for s in splices):
-            return
-        if (
-            len(splices) == 1
-            and splices[0].at == 0
-            and not splices[0].removed
-            and self._index.total - old_total == rows
-        ):
-            moved = Selection(*(Offset(at.x, at.y + rows) for at in (selection.start, selection.end)))
-            self.screen.selections = {**self.screen.selections, self: moved}
-        else:
-            self._clear_selection()
+        if selection is None or selection.start is None or selection.end is None or not self._index.total:
+            return None
+        last = self._index.total - 1
+        return self._index.locate(min(selection.start.y, last))[0], self._index.locate(min(selection.end.y, last))[0]
+
+    def _shift_selection(self, rows: int) -> None:
+        selection = self.text_selection
+        if rows and selection is not None and selection.start is not None and selection.end is not None:
+            start, end = (Offset(at.x, at.y + rows) for at in (selection.start, selection.end))
+            self.screen.selections = {**self.screen.selections, self: Selection(start, end)}
 
     # ------------------------------------------------------------------------------------------------------------- keys
 
@@ -429,3 +433,14 @@ def _moved(at: tuple[int, int] | None, splice: Splice) -> tuple[int, int] | None
     if at[0] >= splice.at + splice.removed:
         return at[0] + len(splice.added) - splice.removed, at[1]
     return (min(at[0], splice.at + max(0, len(splice.added) - 1)), at[1])
+
+
+def _moved_range(lines: tuple[int, int], splice: Splice) -> tuple[int, int] | None:
+    """Where these lines are after a splice; None where it touches them."""
+    first, last = lines
+    if splice.at > last:
+        return lines
+    if splice.at + splice.removed <= first:
+        by = len(splice.added) - splice.removed
+        return first + by, last + by
+    return None

@@ -1,6 +1,7 @@
 """From style names and rows to strips: the only place where a transcript's colours are chosen.
 
-Strips are made at full width once and kept, so that Textual's own cache of their bytes is used again at the next frame.
+Strips are made at full width once and kept, so that Textual's own cache of their bytes is used again at the next
+frame.
 """
 
 from collections import OrderedDict

@@ -131,7 +131,9 @@ def finished(call: str, output: str = "", ok: bool = True, **detail: Any) -> bas
     return base.ToolFinished(call=call, ok=ok, output=output, detail=detail)
 
 
-def used(call: str, name: str, title: str = "", output: str = "", ok: bool = True, **given: Any) -> list[base.AgentEvent]:
+def used(
+    call: str, name: str, title: str = "", output: str = "", ok: bool = True, **given: Any
+) -> list[base.AgentEvent]:
     return [started(call, name, title, **given), finished(call, output, ok)]
 
 
@@ -221,7 +223,10 @@ def rich_conversation() -> tuple[SessionView, Script]:
         base.RetryNotice(attempt=1, of=10, wait_seconds=4.0, why="overloaded"),
         base.RetryNotice(attempt=2, of=10, wait_seconds=8.0, why="overloaded"),
         base.Unknown(raw="{broken" * 18),
-        text("日本語のテキストと絵文字 👩‍👩‍👧 もきちんと折り返される。\n> a \x1b[31mquoted\x1b[0m line\n---\n- [x] done\n- [ ] open"),
+        text(
+            "日本語のテキストと絵文字 👩‍👩‍👧 もきちんと折り返される。\n"
+            "> a \x1b[31mquoted\x1b[0m line\n---\n- [x] done\n- [ ] open"
+        ),
         started("s1", "Task", "look for other races", description="look for other races"),
         started("s2", "Read", f"{TREE}/src/a.py", parent="s1"),
         base.ToolFinished(call="s2", ok=True, output="", parent="s1"),
@@ -230,7 +235,8 @@ def rich_conversation() -> tuple[SessionView, Script]:
         result(TurnResultKind.ERROR, failure=FailureKind.OVERLOADED, failure_text="API Error: 529 overloaded_error"),
     )
     script.in_turn(3).say(
-        started("b2", "Bash", "rm -rf .pytest_cache && pytest -q", command="rm -rf .pytest_cache && pytest -q"), question
+        started("b2", "Bash", "rm -rf .pytest_cache && pytest -q", command="rm -rf .pytest_cache && pytest -q"),
+        question,
     )
     script.say(base.TextDelta(block="live", text="While that waits, I read on: **not yet** rendered"))
     view = session(

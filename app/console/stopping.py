@@ -1,0 +1,73 @@
+"""Ending: one session, all of them, the console. What counts as a second press is in ``presses``."""
+
+from typing import TYPE_CHECKING
+
+from app.console.presses import Press, TwicePressed
+from app.console.screens.asking import Quit, StopAllSheet
+from app.console.views.actions import holds, why_dead
+from app.wording import sentence
+from coordinator.api import CloseAll, Closed, Stop, StopAll
+from store.refusal import Refusal
+from store.vocab import RunId
+
+if TYPE_CHECKING:
+    from app.console.deeds import Deeds
+
+
+class Stopping:
+    def __init__(self, deeds: "Deeds") -> None:
+        self._deeds = deeds
+        self._stop_presses = TwicePressed()
+        self._stop_all_presses = TwicePressed()
+
+    # ------------------------------------------------------------------------------------------------------------ ends
+
+    async def stop(self, run: RunId) -> None:
+        match self._stop_presses.press(self._deeds.app.pressed_at, run):
+            case Press.FIRST:
+                await self._deeds.order_and_say(Stop(run=run))
+            case Press.SECOND:
+                await self._deeds.order_and_say(Stop(run=run, kill=True), "killing at once")
+            case Press.HELD:
+                pass
+
+    def stop_all(self) -> None:
+        screen = self._deeds.app.screen
+        if isinstance(screen, StopAllSheet):
+            if self._stop_all_presses.press(self._deeds.app.pressed_at, "all") is Press.SECOND:
+                screen.dismiss(None)
+                self._deeds.spawn(self._deeds.quietly(StopAll()))
+                self._deeds.drive.say("stopping all", "red")
+            return
+        dead = why_dead("stop-all", self._deeds.drive.situation())
+        if dead is not None:
+            self._deeds.say(dead)
+            return
+        self._deeds.close_sheets()
+        self._stop_all_presses.forget()
+        self._stop_all_presses.press(self._deeds.app.pressed_at, "all")
+        sheet = StopAllSheet(self._deeds.drive.glyphs, self._deeds.drive.now)
+        self._deeds.app.push_screen(sheet)
+        self._deeds.app.call_after_refresh(lambda: sheet.fill(self._deeds.drive.snapshot))
+
+    def quit(self) -> None:
+        self._deeds.drafts.leave(self._deeds.drive.run_in_view)
+        if not holds(self._deeds.drive.snapshot):
+            self._deeds.app.exit(0)
+            return
+        sheet = Quit(self._deeds.drive.glyphs, self._deeds.drive.now)
+        self._deeds.app.push_screen(sheet, self._quit_answered)
+        self._deeds.app.call_after_refresh(lambda: sheet.fill(self._deeds.drive.snapshot))
+
+    def _quit_answered(self, value: str | None) -> None:
+        if value == "end":
+            self._deeds.drive.say("ending all, then quitting", "red")
+            self._deeds.spawn(self._close())
+
+    async def _close(self) -> None:
+        reply = await self._deeds.order(CloseAll())
+        if isinstance(reply, Refusal):
+            self._deeds.say(sentence(reply))
+            return
+        # 3: something needs a person, as on the command line.
+        self._deeds.app.exit(3 if isinstance(reply, Closed) and reply.unsettled else 0)

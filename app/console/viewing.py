@@ -1,0 +1,136 @@
+"""Which session is in view, and keeping it up to date: snapshots, its page, its feed, and that it was seen.
+
+The session in view changes only through ``view``, which is called for a key, a click or an entered text and for nothing
+else.
+"""
+
+from typing import TYPE_CHECKING
+
+from textual.timer import Timer
+
+from app.console.keys import Where
+from app.console.screens.asking import Quit, StopAllSheet
+from app.console.screens.reading import Details
+from app.console.views.lists import ordered
+from app.console.views.standing import foreign
+from app.wording import sentence
+from coordinator.api import ConsoleSnapshot, Group, ReadTranscript, Seen, SessionView, TranscriptPage
+from store.refusal import Refusal
+from store.vocab import RunId, TurnSource
+
+if TYPE_CHECKING:
+    from app.console.deeds import Deeds
+
+
+class Viewing:
+    def __init__(self, deeds: "Deeds") -> None:
+        self._deeds = deeds
+        self._page_of: RunId | None = None
+        """The run whose page is in the transcript; its feed goes on from there."""
+        self._seen_timer: Timer | None = None
+        self._visited = False
+
+    # ------------------------------------------------------------------------------------------------------- snapshots
+
+    async def begin(self) -> None:
+        """The session in view at the start: none with a brief given or nothing held, else the first of the list."""
+        options = self._deeds.app.options
+        snapshot = self._deeds.drive.snapshot
+        first = next((one for one in ordered(snapshot) if one.group is not Group.ENDED), None)
+        if options.brief or first is None:
+            await self.view(None)
+            if options.brief:
+                self._deeds.drive.composer.set_text(options.brief)
+        else:
+            await self.view(first.run)
+
+    def take(self, snapshot: ConsoleSnapshot) -> None:
+        if self._deeds.away:
+            return
+        self._deeds.drive.take(snapshot)
+        session = self._deeds.session
+        if session is not None:
+            self._set_history(session)
+            if self._page_of == session.run:
+                events, dropped = self._deeds.app.backend.drain(session.run)
+                if dropped:
+                    self._deeds.spawn(self._read_page(session.run))
+                elif events:
+                    self._deeds.drive.transcript.feed(events)
+        screen = self._deeds.app.screen
+        if isinstance(screen, Details):
+            screen.take(snapshot, self._deeds.drive.now)
+        elif isinstance(screen, StopAllSheet | Quit):
+            screen.fill(snapshot)
+        self.watch_seen()
+
+    def watch_seen(self) -> None:
+        """A second in view counts as seen."""
+        session = self._deeds.session
+        if session is None or self._seen_timer is not None or foreign(session):
+            return
+        newest = max(session.turn_ended_at or 0, session.ended_at or 0)
+        if not self._visited or newest > session.seen_at or session.group is Group.YOUR_MOVE:
+            run = session.run
+            self._seen_timer = self._deeds.drive.set_timer(self._deeds.app.options.seen_after, lambda: self._seen(run))
+
+    def _seen(self, run: RunId) -> None:
+        self._seen_timer = None
+        if self._deeds.drive.run_in_view == run and self._deeds.drive.is_current and not self._deeds.away:
+            self._visited = True
+            self._deeds.spawn(self._deeds.quietly(Seen(run=run)))
+
+    # ------------------------------------------------------------------------------------------------ session in view
+
+    async def view(self, run: RunId | None, *, focus: bool = True) -> None:
+        """Bring a session into view, or the start form. Only ever called for a key, a click or an entered text."""
+        self._deeds.drafts.leave(self._deeds.drive.run_in_view)
+        self._deeds.drive.run_in_view = run
+        self._deeds.drive.decision_in_view = None
+        self._page_of = None
+        self._visited = False
+        if self._seen_timer is not None:
+            self._seen_timer.stop()
+            self._seen_timer = None
+        session = self._deeds.session
+        composer = self._deeds.drive.composer
+        composer.begin_anew()
+        self._deeds.drafts.arrive(run)
+        if session is not None:
+            self._set_history(session)
+            composer.commands = session.commands
+            self._deeds.drive.transcript.show(session, None)
+            self._deeds.spawn(self._read_page(session.run))
+        self._deeds.drive.paint()
+        if focus and self._deeds.drive.focus_place is not Where.KEYS:
+            composer.focus()
+        self.watch_seen()
+
+    def _set_history(self, session: SessionView) -> None:
+        said = (TurnSource.BRIEF, TurnSource.OPERATOR)
+        self._deeds.drive.composer.history_texts = tuple(turn.text for turn in session.turns if turn.source in said)
+        self._deeds.drive.composer.commands = session.commands
+
+    async def _read_page(self, run: RunId) -> None:
+        self._deeds.app.backend.drain(run)
+        reply = await self._deeds.order(ReadTranscript(run=run))
+        session = self._deeds.session
+        if session is None or session.run != run or self._deeds.away:
+            return
+        if isinstance(reply, TranscriptPage):
+            self._deeds.drive.transcript.show(session, reply)
+            self._page_of = run
+            events, _ = self._deeds.app.backend.drain(run)
+            if events:
+                self._deeds.drive.transcript.feed(events)
+        elif isinstance(reply, Refusal):
+            self._deeds.drive.say(sentence(reply))
+
+    async def read_older(self, run: RunId, before: int | None) -> None:
+        reply = await self._deeds.order(ReadTranscript(run=run, before=before))
+        if self._deeds.drive.run_in_view != run:
+            return
+        if isinstance(reply, TranscriptPage):
+            self._deeds.drive.transcript.prepend(reply)
+        else:
+            self._deeds.drive.transcript.older_failed()

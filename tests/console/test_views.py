@@ -1,0 +1,269 @@
+"""What the views say: widths, literal text, groups, dead keys, folding. Plain data, no screen."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.color import Color
+
+from app.console.keys import NEVER, TABLE, Where, find, undeliverable, with_keymap
+from app.console.theme import BACKGROUNDS, INKS, PALETTES
+from app.console.views import form as forms
+from app.console.views.actions import Situation, hints, matching, offers, why_dead
+from app.console.views.card import CardState, card_picture, edited_input, face_of, offers_rule, unanswered_words
+from app.console.views.glyphs import UNICODE
+from app.console.views.ink import Span, cells, cut, cut_path, hard_wrap, literal, one_line, plain, sides, wrap
+from app.console.views.lists import list_picture, ordered, strip_line
+from app.console.views.panel import gauge
+from app.console.views.standing import spent
+from coordinator.api import Group
+from coordinator.drivers.base import QuestionReply
+from store.vocab import MicroUsd, RunId
+from tests.console.scenes import EDIT, LONG, QUESTIONS, checkout, full
+from tests.fakes.backend import MINUTE, NOW, ago, make_budget, make_decision, make_session, make_snapshot
+
+any_text = st.text(max_size=200)
+
+
+@given(any_text)
+def test_nothing_that_a_terminal_obeys_is_left(text: str) -> None:
+    shown = literal(text)
+    assert not any(ord(letter) < 0x20 or 0x7F <= ord(letter) < 0xA0 or 0x202A <= ord(letter) <= 0x202E for letter in shown)
+    assert "\n" not in one_line(text)
+
+
+@given(any_text, st.integers(1, 60))
+def test_cut_text_fits(text: str, width: int) -> None:
+    assert cell_len(cut(literal(text), width)) <= width
+    assert cell_len(cut_path(literal(text), width)) <= width
+
+
+@given(st.text(alphabet="ab 漢🧪e\u0301\n", max_size=120), st.integers(4, 40))
+def test_wrapped_rows_fit_and_keep_every_letter(text: str, width: int) -> None:
+    rows = wrap(text, width)
+    assert all(cell_len(row) <= width for row in rows)
+    assert "".join(rows).replace(" ", "") == text.replace(" ", "").replace("\n", "")
+
+
+@given(st.text(alphabet="ab 漢\n", max_size=120), st.integers(2, 40))
+def test_hard_wrapped_rows_keep_every_character(text: str, width: int) -> None:
+    rows = hard_wrap(text, width)
+    assert all(cell_len(row) <= width for row in rows)
+    assert "".join(rows) == text.replace("\n", "")
+
+
+@given(any_text, st.text(max_size=20), st.integers(10, 80))
+def test_two_sides_fill_the_row_exactly(left: str, right: str, width: int) -> None:
+    row = sides((Span(one_line(left)),), (Span(one_line(right)),), width)
+    assert cells(row) <= width
+
+
+@pytest.mark.parametrize("theme", PALETTES)
+def test_every_ink_can_be_read_on_every_background(theme: str) -> None:
+    def light(name: str) -> float:
+        triplet = Color.parse(PALETTES[theme][name]).triplet
+        assert triplet is not None
+        parts = [part / 255 for part in triplet]
+        linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    for ink in INKS:
+        for ground in BACKGROUNDS:
+            high, low = sorted((light(ink), light(ground)), reverse=True)
+            assert (high + 0.05) / (low + 0.05) >= 4.5, (ink, ground)
+
+
+# ------------------------------------------------------------------------------------------------------------ the list
+
+
+def test_groups_come_in_their_order_and_the_longest_waiting_first() -> None:
+    late = make_session(20, group=Group.NEEDS_YOU, decisions=(make_decision(9, 20, asked_at=ago(MINUTE)),))
+    early = make_session(30, group=Group.NEEDS_YOU, decisions=(make_decision(8, 30, asked_at=ago(9 * MINUTE)),))
+    snapshot = make_snapshot(make_session(1, group=Group.IDLE), late, make_session(2), early)
+    assert [one.run for one in ordered(snapshot)] == [30, 20, 2, 1]
+
+
+def test_rows_of_the_list_are_never_wider_than_it() -> None:
+    for width in (20, 28, 36):
+        picture = list_picture(full(), RunId(12), NOW, width, UNICODE)
+        assert max(cells(row) for row in picture.lines) <= width
+        assert len(picture.lines) == len(picture.runs)
+
+
+def test_the_session_in_view_is_on_the_strip_however_many_there_are() -> None:
+    sessions = tuple(make_session(n, f"session number {n}") for n in range(1, 40))
+    for run in (1, 20, 39):
+        row = strip_line(make_snapshot(*sessions), RunId(run), 78, UNICODE)
+        assert cells(row) <= 78
+        assert f"●{run} " in plain(row)
+
+
+def test_seconds_tick_only_in_view_and_for_the_oldest() -> None:
+    later = replace(full(), now=NOW)
+    before = list_picture(later, RunId(12), NOW, 30, UNICODE).lines
+    after = list_picture(later, RunId(12), type(NOW)(NOW + 1_000), 30, UNICODE).lines
+    changed = [plain(new) for old, new in zip(before, after, strict=True) if old != new]
+    assert [row.strip() for row in changed] == ["permission · 1m13s"]
+
+
+def test_unknown_money_is_a_dash_and_never_nothing() -> None:
+    assert spent(make_session(budget=make_budget(spent=MicroUsd(0), unknown_turns=1))) == "–"
+    assert spent(make_session(budget=make_budget(guessed=True))) == "~0.84"
+
+
+@given(st.floats(0, 2), st.integers(3, 40))
+def test_a_gauge_is_as_wide_as_told_and_neither_empty_nor_full_by_rounding(share: float, width: int) -> None:
+    row = gauge(share, width, UNICODE)
+    assert cells(row) == width
+    full_cells = plain(row).count("━")
+    assert (full_cells > 0) == (share > 0)
+    assert (full_cells == width) == (share >= 1)
+
+
+# ------------------------------------------------------------------------------------------------------------- the card
+
+
+def test_what_does_not_fit_folds_and_its_options_wait_for_the_end() -> None:
+    face = face_of(LONG, None, None, checkout(), 70, UNICODE)
+    folded = card_picture(face, CardState(focused=True), 76, 10, UNICODE)
+    assert not folded.alive
+    assert len(folded.lines) <= 10
+    assert any("options wait" in plain(row) for row in folded.lines)
+    at_end = card_picture(face, CardState(focused=True, offset=folded.max_offset), 76, 10, UNICODE)
+    assert at_end.alive
+    back = CardState(focused=True, offset=0, seen=len(face.body))
+    assert card_picture(face, back, 76, 10, UNICODE).alive
+
+
+def test_no_part_of_a_command_is_cut() -> None:
+    face = face_of(LONG, None, None, checkout(), 50, UNICODE)
+    shown = "".join(plain(row) for row in face.body).replace(" ", "")
+    assert shown == LONG.subject.replace("\n", "").replace(" ", "")
+
+
+def test_an_edit_shows_what_it_changes() -> None:
+    body = [plain(row) for row in face_of(EDIT, None, None, checkout(), 70, UNICODE).body]
+    assert "+    w.ready.wait(5)" in body
+    assert body[0] == "tests/conftest.py"
+
+
+@pytest.mark.parametrize("command", ["a && b", "a; b", "a $(b)", "a | b", "a\nb", "a `b`", "a > b"])
+def test_no_rule_is_offered_where_it_could_not_hold(command: str) -> None:
+    decision = make_decision(rule="commands that begin with a", input={"command": command}, subject=command)
+    assert not offers_rule(decision)
+    labels = [option.label for option in face_of(decision, None, None, checkout(), 70, UNICODE).options]
+    assert labels == ["allow once", "deny", "deny, and say why"]
+
+
+def test_the_rule_says_what_it_covers_and_how_often_it_was_used() -> None:
+    decision = make_decision(rule="Bash commands that begin with pytest", rule_uses=3)
+    face = face_of(decision, None, None, checkout(), 70, UNICODE)
+    assert any("begin with pytest, used 3 times" in fact.text for fact in face.facts)
+
+
+def test_a_request_with_next_to_nothing_can_be_answered() -> None:
+    face = face_of(make_decision(subject="", input={}, title=""), None, None, checkout(), 70, UNICODE)
+    assert face.body and [option.verb for option in face.options] == ["allow", "deny", "deny-why"]
+
+
+def test_edited_input_keeps_the_rest() -> None:
+    decision = make_decision(input={"command": "ls", "timeout": 5})
+    assert edited_input(decision, "ls -l") == {"command": "ls -l", "timeout": 5}
+    assert isinstance(edited_input(decision, "  "), str)
+    assert isinstance(edited_input(make_decision(input={"a": 1}), "{"), str)
+    assert isinstance(edited_input(make_decision(input={"a": 1}), "[1]"), str)
+
+
+def test_a_form_lists_what_is_unanswered_and_never_fills_it_in() -> None:
+    form = forms.pick(forms.pick(forms.new_form(QUESTIONS), 0), 2)
+    assert "Target" in unanswered_words(form)
+    assert forms.reply(form) == QuestionReply(answers={QUESTIONS[0].text: ("unit tests", "browser tests")})
+    assert forms.unanswered(forms.pick(form, 0)) == (1,)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["pick", "toggle", "move", "turn", "say"]), st.integers(-1, 4)), max_size=30))
+def test_whatever_is_pressed_a_form_answers_only_what_was_chosen(steps: list[tuple[str, int]]) -> None:
+    form = forms.new_form(QUESTIONS)
+    for step, number in steps:
+        match step:
+            case "pick":
+                form = forms.pick(form, max(number, 0))
+            case "toggle":
+                form = forms.toggle(form)
+            case "move":
+                form = forms.move(form, number)
+            case "turn":
+                form = forms.turn_to(form, number)
+            case _:
+                form = forms.say(form, "own" if number > 1 else "")
+    reply = forms.reply(form)
+    for index, question in enumerate(QUESTIONS):
+        assert (question.text in reply.answers) == forms.answered(form, index)
+        labels = {choice.label for choice in question.choices} | {"own"}
+        assert set(reply.answers.get(question.text, ())) <= labels
+        if not question.multiple:
+            assert len(reply.answers.get(question.text, ())) <= 1
+
+
+# ---------------------------------------------------------------------------------------------------------------- keys
+
+
+def situation(run: int | None = 12, focus: Where = Where.KEYS) -> Situation:
+    return Situation(snapshot=full(), run=RunId(run) if run is not None else None, focus=focus)
+
+
+def test_no_key_is_bound_that_does_not_arrive_everywhere() -> None:
+    for row in TABLE:
+        for key in row.keys:
+            assert undeliverable(key) is None, (row.action, key)
+
+
+def test_no_two_actions_share_a_key_where_both_could_be_meant() -> None:
+    seen: dict[tuple[Where, str], str] = {}
+    for row in TABLE:
+        for key in row.keys:
+            assert (row.where, key) not in seen, (key, row.action, seen[(row.where, key)])
+            seen[(row.where, key)] = row.action
+    anywhere = {key for (where, key) in seen if where is Where.ANYWHERE}
+    assert not anywhere & {key for (where, key) in seen if where is not Where.ANYWHERE}
+
+
+def test_digits_do_nothing_in_the_keys() -> None:
+    assert all(find(str(digit), Where.KEYS) is None for digit in range(10))
+
+
+def test_a_keymap_is_taken_or_refused_with_the_reason() -> None:
+    table, problems = with_keymap({"details": "D", "rename": "ctrl+s", "pin": "u", "nothing": "x"})
+    assert find("D", Where.KEYS, table) is not None and find("l", Where.KEYS, table) is None
+    assert len(problems) == 3
+    assert NEVER["ctrl+s"] in problems[0]
+    assert "already seen" in problems[1]
+
+
+def test_a_dead_key_says_why() -> None:
+    assert why_dead("stop", situation(None)) == "no session is in view"
+    assert why_dead("stop", situation(7)) == "7 has ended: nothing of it runs"
+    assert why_dead("interrupt", situation(10)) == "no turn runs: there is nothing to interrupt"
+    assert why_dead("continue", situation(12)) == "12 has not ended: just write to it"
+    assert why_dead("stop-x", situation(12)) is None
+
+
+def test_the_command_list_and_the_keys_give_the_same_reason() -> None:
+    at = situation(7)
+    for offer in offers(at):
+        assert offer.dead == why_dead(offer.action, at)
+    found = matching(offers(at), "stop session")
+    assert found[0].action == "stop"
+
+
+@pytest.mark.parametrize("focus", list(Where))
+def test_at_most_six_hints(focus: Where) -> None:
+    assert len(hints(situation(12, focus))) <= 6
+
+
+def test_the_hint_says_what_enter_does() -> None:
+    assert dict(hints(situation(12, Where.COMPOSER)))["Enter"] == "queue"
+    assert dict(hints(situation(9, Where.COMPOSER)))["Enter"] == "send"
+    assert dict(hints(situation(None, Where.COMPOSER)))["Enter"] == "show the terms"
