@@ -95,9 +95,9 @@ WHERE id = :id AND ingested <= :offset RETURNING {columns(Custody)}
 SET_NATIVE: Final = f"""
 UPDATE custody SET native_id = :native_id WHERE id = :id AND state <> '{_CLOSED}' RETURNING {columns(Custody)}
 """
-# Against its will, from anything but closed; the first reason stays.
+# Against its will. A hold that is fencing already is no source of this move, so the first reason stays.
 FENCE: Final = f"""
-UPDATE custody SET state = '{CustodyState.FENCING}', fence_reason = coalesce(fence_reason, :reason)
+UPDATE custody SET state = '{CustodyState.FENCING}', fence_reason = :reason
 WHERE id = :id AND state IN ({moves.sources(moves.CUSTODY, CustodyState.FENCING)}) RETURNING {columns(Custody)}
 """
 # A new owner, by compare-and-set, with a higher epoch.

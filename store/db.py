@@ -41,7 +41,7 @@ def _never() -> bool:
 
 
 class Ledger:
-    """An open ledger. Belongs to the event loop that opened it; close it, or its threads keep the interpreter alive."""
+    """An open ledger. Belongs to the event loop that opened it; whoever opened it closes it."""
 
     def __init__(
         self,
@@ -243,6 +243,8 @@ def _roll_back(conn: sqlite3.Connection) -> None:
 async def _begun(conn: aiosqlite.Connection) -> None:
     """Start the connection's thread and open. After a failure the thread is waited for: aiosqlite lets it answer to a
     loop that may be closed by then."""
+    # A console that dies without closing must not hang at exit for this thread (measured); to the ledger it is a crash.
+    conn._thread.daemon = True
     try:
         await conn
     except BaseException:

@@ -1,8 +1,9 @@
-"""Pressing keys as a person does: one at a time, with time between them; and as a machine does, all at once."""
+"""Pressing keys as a person does: one at a time, with time between them; and as a line does, all at once."""
 
 import asyncio
 import time
 
+from textual import events
 from textual.pilot import Pilot
 
 from app.console.app import FootplateApp
@@ -10,6 +11,18 @@ from app.console.presses import ALONE
 from tests.waiting import eventually
 
 MARGIN = 0.015
+_NAMES = {
+    " ": "space",
+    ".": "full_stop",
+    ",": "comma",
+    "/": "slash",
+    "\\": "backslash",
+    "[": "left_square_bracket",
+    ";": "semicolon",
+    "~": "tilde",
+    "-": "minus",
+}
+_CHARACTERS = {"enter": "\r", "tab": "\t", "escape": "\x1b"}
 
 
 async def quiet(app: FootplateApp) -> None:
@@ -26,15 +39,24 @@ async def alone(app: FootplateApp, pilot: "Pilot[int]", key: str) -> None:
 
 async def settled(pilot: "Pilot[int]") -> None:
     """Until messages that lead to messages are through."""
-    for _ in range(4):
+    for _ in range(3):
         await pilot.pause()
         await asyncio.sleep(0)
 
 
+def burst(app: FootplateApp, *keys: str) -> None:
+    """Keys that come in one read of the terminal: a paste without brackets, a cut escape sequence."""
+    for key in keys:
+        name = _NAMES.get(key, key)
+        event = events.Key(name, _CHARACTERS.get(key, key if len(key) == 1 else None))
+        event.set_sender(app)
+        app.post_message(event)
+
+
 async def typed(app: FootplateApp, pilot: "Pilot[int]", text: str) -> None:
-    """Text into what has the focus, as fast as can be; then quiet."""
-    names = {" ": "space", ".": "full_stop", ",": "comma", "/": "slash", "\n": "enter"}
-    await pilot.press(*(names.get(letter, letter) for letter in text))
+    """Text into what has the focus; then quiet."""
+    burst(app, *text)
+    await settled(pilot)
     await quiet(app)
     await settled(pilot)
 

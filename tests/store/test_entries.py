@@ -113,6 +113,21 @@ def test_a_changed_projection_is_named(tx: Tx, statement: str, where: str, what:
     assert (found.where, found.what) == (where, what)
 
 
+def test_one_entry_rewritten_with_its_own_hash_does_not_fit_the_next(tx: Tx) -> None:
+    a_life(tx)
+    run = runs.listing(tx)[0].id
+    was, after = entries.entries_of(tx, run)[1:3]
+    body = was.body.replace("1", "2")
+    hash = entries.hash_of(prev=was.prev, seq=was.seq, run=was.run, n=was.n, at=was.at, kind=was.kind, body=body)
+    tx.conn.execute("DROP TRIGGER entries_no_update")
+    tx.conn.execute(
+        "UPDATE entries SET body = :body, hash = :hash WHERE seq = :seq", {"body": body, "hash": hash, "seq": was.seq}
+    )
+    found = verify(tx)
+    assert found is not None
+    assert (found.where, found.what) == (f"entry {after.seq} (run {run}, n {after.n})", "prev")
+
+
 def test_what_the_screen_keeps_is_no_difference(tx: Tx) -> None:
     a_life(tx)
     run = runs.listing(tx)[0].id

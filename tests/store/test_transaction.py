@@ -257,6 +257,28 @@ async def test_close_ends_every_thread_and_is_harmless_twice(tmp_path: Path) -> 
     gc.collect()
 
 
+FORGETFUL = """
+import asyncio, sys
+from pathlib import Path
+from tests.store.scenes import open_ledger
+
+async def main():
+    global ledger
+    ledger = await open_ledger(Path(sys.argv[1]))
+    raise ZeroDivisionError
+
+asyncio.run(main())
+"""
+
+
+def test_a_console_that_dies_without_closing_does_not_hang(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", FORGETFUL, str(tmp_path / "ledger.db")]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=30)
+    assert ended.returncode == 1
+    assert "ZeroDivisionError" in ended.stderr
+
+
 WRITER = """
 import asyncio, sys
 from pathlib import Path

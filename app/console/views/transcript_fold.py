@@ -28,11 +28,13 @@ from app.console.views.transcript_words import (
 )
 from coordinator.api import DecisionView, FeedEvent, SessionView, TurnView
 from coordinator.drivers import base
-from store.vocab import DecisionState, Millis, TurnId
+from store.vocab import DecisionId, DecisionState, Millis, TurnId
 
 _ASKING = frozenset({"AskUserQuestion", "ExitPlanMode"})
 """Tools that are nothing but the question that the operator is asked; its own line says it all."""
 _ORPHANS = 1_000
+_SAME_TIME = 30_000
+"""Milliseconds between an event and its ledger row, at most."""
 
 
 class Folding:
@@ -152,7 +154,7 @@ class Folding:
         self.touch(tool)
 
     def _asked(self, event: FeedEvent, said: base.DecisionAsked) -> None:
-        block = self._decisions[said.request] = DecisionBlock(event.key, said, event.turn)
+        block = self._decisions[said.request] = DecisionBlock(event.key, said, event.at)
         self._add(block)
         self._tell_decisions()
 
@@ -349,10 +351,10 @@ class Folding:
         if session is None or not self._decisions:
             return
         by_request = {view.request: view for view in session.decisions if view.request}
-        rest = sorted((view for view in session.decisions if not view.request), key=lambda view: view.asked_at)
+        unnamed = [view for view in session.decisions if not view.request]
+        alike = _alike(list(self._decisions.values()), unnamed) if unnamed else {}
         for request, block in self._decisions.items():
-            view = by_request.get(request) or _take_like(block, rest)
-            if block.tell(view):
+            if block.tell(by_request.get(request) or alike.get(request)):
                 self.touch(block)
 
     # ------------------------------------------------------------------------------------------------------------ folds
@@ -444,13 +446,22 @@ def _ours(words: str, style: str) -> Line:
     return Line(((words, style),), ("  ", ""), ("  ", ""), ours=True)
 
 
-def _take_like(block: DecisionBlock, views: list[DecisionView]) -> DecisionView | None:
-    """The first of these that can be this request, taken out: where no id says so, the content and the order do."""
-    asked = block.asked
-    for number, view in enumerate(views):
-        if (view.kind, view.tool, view.subject) == (asked.kind, asked.tool, asked.subject):
-            return views.pop(number)
-    return None
+def _alike(blocks: list[DecisionBlock], views: list[DecisionView]) -> dict[str, DecisionView]:
+    """Which view is which request where no id says so: the same content, and of those the nearest in time."""
+    pairs = [
+        (abs(view.asked_at - block.at), block.asked.request, view)
+        for block in blocks
+        for view in views
+        if (view.kind, view.tool, view.subject) == (block.asked.kind, block.asked.tool, block.asked.subject)
+        and abs(view.asked_at - block.at) <= _SAME_TIME
+    ]
+    found: dict[str, DecisionView] = {}
+    taken: set[DecisionId] = set()
+    for _, request, view in sorted(pairs, key=lambda pair: pair[0]):
+        if request not in found and view.id not in taken:
+            found[request] = view
+            taken.add(view.id)
+    return found
 
 
 _DOES: dict[type, Callable[[Folding, FeedEvent, Any], object]] = {

@@ -8,7 +8,7 @@ from app.console.views.transcript_lines import Line
 from app.console.views.transcript_words import Look, decision_lines, turn_header
 from coordinator.api import DecisionView, TurnView
 from coordinator.drivers.base import DecisionAsked
-from store.vocab import MicroUsd, TurnId
+from store.vocab import MicroUsd, Millis, TurnId
 
 
 class TurnBlock(Block):
@@ -45,10 +45,10 @@ class TurnBlock(Block):
 class DecisionBlock(Block):
     kind = "decision"
 
-    def __init__(self, key: Key | None, asked: DecisionAsked, turn: TurnId | None) -> None:
+    def __init__(self, key: Key | None, asked: DecisionAsked, at: Millis) -> None:
         super().__init__(key)
         self.asked = asked
-        self.turn = turn
+        self.at = at
         self.target = f"decision:{asked.request}"
         self._view: DecisionView | None = None
         self._withdrawn: str | None = None

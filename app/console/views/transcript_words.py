@@ -168,8 +168,14 @@ def decision_lines(
 
 
 def title_of_subject(subject: str, tree: str) -> str:
-    first = one_line(subject.strip().split("\n", 1)[0], 200)
-    return first.replace(tree.rstrip("/") + "/", "") if tree else first
+    """The first line of a command or a plan; of a diff the path that it is for."""
+    lines = subject.strip()[:2_000].split("\n", 2)
+    first = lines[0]
+    if first.startswith("--- "):
+        path = first[4:]
+        first = lines[1][4:] if path == "/dev/null" and len(lines) > 1 else path
+    shown = one_line(first, 200)
+    return shown.replace(tree.rstrip("/") + "/", "") if tree else shown
 
 
 def _text_lines(text: str, style: str, lead: Run) -> list[Line]:

@@ -417,6 +417,15 @@ class Transcript(ScrollView, can_focus=True):
             self._cursor = line
         self.go_to(self._index.row_of(line))
 
+    def on_focus(self) -> None:
+        self.show_cursor = self._cursor is not None
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """The lit line means that keys go here."""
+        self.show_cursor = False
+        self.refresh()
+
     def on_click(self, event: events.Click) -> None:
         row = event.y + self.scroll_offset.y
         if self.text_selection is not None or row >= self._index.total:

@@ -300,6 +300,18 @@ def test_what_became_of_a_decision(view: object, said: str) -> None:
     assert said in transcript([request], session(turn(1), decisions=(like,)), width=100)[3]
 
 
+def test_the_same_question_twice_has_its_own_outcome_each_time() -> None:
+    script = Script().say(asked("r1"), after=10).say(asked("r2"), after=60).say(asked("r3"), after=60)
+    first = answered(asked("r1"), "allow once", request="", asked_at=script.events[0].at)
+    second = answered(asked("r2"), "deny", request="", asked_at=script.events[1].at, id=2)
+    model = TranscriptModel()
+    model.show(session(turn(1), decisions=(second, first)), script.page(start=1, first=5))
+    assert ["denied" in row for row in shown(model, 100)[3:]] == [True, False]
+    model.prepend(script.page(stop=1))
+    told = [row.split("?")[1] for row in shown(model, 100)[3:]]
+    assert "allowed once" in told[0] and "denied" in told[1] and "Ada" not in told[2]
+
+
 def test_a_withdrawn_request_says_so_though_no_view_tells_it() -> None:
     assert "no longer asked" in after_header(asked(), base.DecisionWithdrawn(request="r1"))[0]
 
