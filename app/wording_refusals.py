@@ -91,6 +91,7 @@ _TEMPLATES: dict[RefusalReason, str] = {
         "{run:Run|This run} is not working on that turn; there is nothing to interrupt, just go on."
     ),
     _R.NO_SUCH_RUN: "There is no run {run|of that number}; footplate ls shows the runs there are.",
+    _R.NEVER_STARTED: "It was never started: its console went away first; start it again.",
     _R.ALREADY_ENDED: "{run:Run|This run} has ended already; footplate show {run|RUN} says how.",
     _R.NOT_POSSIBLE_FOR_AGENT: (
         "{agent|This agent} cannot {what|do that}; {instead|say it to the agent in words, or stop it}."

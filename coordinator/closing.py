@@ -18,11 +18,12 @@ from coordinator.custody.receipts import process_from_facts, receipt_from_facts
 from coordinator.custody.types import RecordKind, SpawnFailure, SpoolRecord, WriteProof
 from coordinator.recording import Ending
 from coordinator.rows import read_rows
-from store import evidence, runs
+from store import attention, custody, evidence, runs
 from store.canonical import dumps
 from store.db import Tx
 from store.refusal import Fact, Refusal
 from store.vocab import (
+    AttentionKind,
     EndReason,
     MicroUsd,
     RefusalReason,
@@ -234,16 +235,16 @@ async def without_wire(session: "HeldSession") -> None:
     for start in range(0, len(rest), 500):
         await session.take_in(rest[start : start + 500])
     if session.gone is None:
-        session.gone = await asyncio.to_thread(_end_carriers, session)
+        session.gone = await asyncio.to_thread(end_of_carriers, session, EndReason.SUPERVISOR_LOST)
 
 
 def _rest(session: "HeldSession", offset: int) -> list[SpoolRecord]:
     return list(spoolfile.read_spool(session.folder / "spool", offset))
 
 
-def _end_carriers(session: "HeldSession") -> SpoolRecord:
+def end_of_carriers(session: "HeldSession", reason: str) -> SpoolRecord:
     """Keeper and worker are both gone: what still carries our nonce is proven ours, and is ended here."""
-    facts = end_carriers(session.nonce, reason=EndReason.SUPERVISOR_LOST)
+    facts = end_carriers(session.nonce, reason=reason)
     return SpoolRecord(
         kind=RecordKind.GONE,
         offset=0,
@@ -252,6 +253,19 @@ def _end_carriers(session: "HeldSession") -> SpoolRecord:
         generation=session.generation,
         facts=facts,
     )
+
+
+async def unprovable(session: "HeldSession", what: str) -> None:
+    """Nothing can be proven just now: custody is kept, a person is told, a later sweep may help."""
+    session.left = True
+    text = f"run {session.run_id} cannot be settled: {what}; footplate sweep tries again"
+
+    def book(tx: Tx) -> None:
+        custody.fence(tx, id=session.custody_id, reason=EndReason.ORPHANED)
+        attention.raise_(tx, run=session.run_id, kind=AttentionKind.PAGE, key="unprovable", text=text)
+
+    await session.write(book)
+    await session.refresh()
 
 
 async def after_a_bug(session: "HeldSession") -> None:
@@ -269,7 +283,7 @@ async def after_a_bug(session: "HeldSession") -> None:
         await asyncio.sleep(0.05)
     records = await asyncio.to_thread(_rest, session, 0) if (session.folder / "spool").exists() else []
     gone = next((record for record in records if record.kind is RecordKind.GONE), None)
-    session.gone = gone if gone is not None else await asyncio.to_thread(_end_carriers, session)
+    session.gone = gone if gone is not None else await asyncio.to_thread(end_of_carriers, session, EndReason.SUPERVISOR_LOST)
     try:
         await close(session)
     except Exception:

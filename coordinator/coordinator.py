@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from coordinator import commands, incarnation, proposing, recording, snapshots
+from coordinator import commands, incarnation, proposing, recording, snapshots, sweep
 from coordinator.api import (
     CloseAll,
     Closed,
@@ -60,6 +60,7 @@ class Coordinator:
         self._repository = repository
         self._found: dict[str, Found] | None = None
         self._poked = asyncio.Event()
+        self.swept = sweep.Swept()
 
     @classmethod
     @asynccontextmanager
@@ -103,6 +104,7 @@ class Coordinator:
                     tasks.create_task(coordinator._look_at_repository(), name="repository"),
                 ]
                 try:
+                    await coordinator.sweep()
                     await coordinator.snapshots.load()
                     yield coordinator
                 finally:
@@ -227,10 +229,19 @@ class Coordinator:
             operator=who,
             limits=limits,
         )
-        self.sessions[run.id] = session
         await session.refresh()
-        self._tasks.create_task(session.run(), name=f"run {run.id}")
+        self._begin(session)
         return await session.started
+
+    def _begin(self, session: HeldSession) -> None:
+        self.sessions[session.run_id] = session
+        self._tasks.create_task(session.run(), name=f"run {session.run_id}")
+
+    async def sweep(self) -> sweep.Swept:
+        """Pick up or settle what consoles that are gone have left."""
+        self.swept = await sweep.sweep(self.house, self._begin)
+        self.house.changed()
+        return self.swept
 
     # ------------------------------------------------------------------------------------------------------ endings
 

@@ -34,6 +34,8 @@ class Batch:
     offset: int = 0
     snapshot: bytes | None = None
     snapshot_offset: int = 0
+    replayed: list[tuple[base.AgentEvent, Millis]] = field(default_factory=list)
+    """Known to the ledger already: for the driver and the screen only."""
 
 
 class Ingest:
@@ -52,17 +54,27 @@ class Ingest:
         self._redactor = redactor
         self._ids = ids
         self._books = Books(run=run, custody=custody, redactor=redactor)
-        self._last_turn: TurnId | None = None
+        self._known = 0
+        self.position = 0
+        """Up to where the spool was taken in."""
 
     def replace_driver(self, driver: base.Driver) -> None:
         """A new generation of the agent is followed by a new instance."""
         self._driver = driver
 
+    def discard_before(self, offset: int) -> None:
+        """What lies before this offset is in the ledger: the driver reads it again, nobody else."""
+        self._known = offset
+
     def take(self, state: SessionState, records: Sequence[SpoolRecord]) -> Batch:
         batch = Batch(state=state)
         for record in records:
-            batch.offset = record.next_offset
+            self.position = record.next_offset
             at = Millis(record.at_ms)
+            if record.offset < self._known:
+                self._replay(batch, record, at)
+                continue
+            batch.offset = record.next_offset
             match record.kind:
                 case RecordKind.STDOUT:
                     self._events(batch, record, at, self._driver.feed(record.data))
@@ -80,6 +92,12 @@ class Ingest:
             if any(isinstance(act, machine.Settled) for act in batch.acts) and batch.snapshot is None:
                 batch.snapshot, batch.snapshot_offset = self._driver.snapshot(), record.next_offset
         return batch
+
+    def _replay(self, batch: Batch, record: SpoolRecord, at: Millis) -> None:
+        if record.kind is RecordKind.STDOUT:
+            batch.replayed += [(event, at) for event in self._driver.feed(record.data)]
+        elif record.kind is RecordKind.EXIT:
+            self._step(batch, machine.AgentExited(how=str(record.facts.get("exit", ""))))
 
     def decide(self, state: SessionState, given: machine.Input) -> Batch:
         """An input that comes from nobody's output: a command, a timer."""

@@ -8,12 +8,12 @@ the world stand beside it: ``launch.py`` starts, ``orders.py`` obeys the operato
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coordinator import closing, deeds, launch, machine, orders
+from coordinator import adopt, closing, deeds, launch, machine, orders
 from coordinator.api import EndingView, OperatorCommand, Reply
 from coordinator.custody.client import Supervisor
 from coordinator.custody.types import RecordKind, SpoolRecord
@@ -64,6 +64,8 @@ class HeldSession:
         driver: base.Driver,
         operator: str,
         limits: EffectiveLimits,
+        rows: SessionRows | None = None,
+        begin: "Callable[[HeldSession], Awaitable[Refusal | None]] | None" = None,
     ) -> None:
         self.house = house
         self.run_id = run
@@ -84,7 +86,9 @@ class HeldSession:
             )
         )
         self.ingest = Ingest(run=run, custody=custody_id, driver=driver, redactor=house.redactor, ids=house.ids)
-        self.rows = SessionRows()
+        self.rows = rows or SessionRows()
+        self._begin = begin or launch.launch
+        """How it comes to life: launched, or taken over from a console that is gone."""
         self.supervisor: Supervisor | None = None
         self.generation = 1
         self.nonce = house.ids.secret()
@@ -107,6 +111,8 @@ class HeldSession:
         self.waiters: list[asyncio.Future[Reply]] = []
         """Those who asked for a stop, answered when its books are closed."""
         self.reattached = 0
+        self.left = False
+        """Given back without an end: its keeper lives on, the next console picks it up."""
         self.config_before: ConfigReading | None = None
         """Git's configuration before the agent could touch it."""
         self.malformed: Malformed | None = None
@@ -121,6 +127,14 @@ class HeldSession:
     @property
     def folder(self) -> Path:
         return self.house.settings.spool / self.custody_id
+
+    @property
+    def ending(self) -> bool:
+        return self.stop_reason is not None or self.gone is not None or self.ended.is_set()
+
+    async def taken_over(self) -> None:
+        """Until it is known what becomes of a hold that was taken over."""
+        await asyncio.wait([self.started])
 
     def give(self, command: OperatorCommand, operator: str) -> "asyncio.Future[Reply]":
         """Hand the actor a command."""
@@ -204,13 +218,13 @@ class HeldSession:
                 left.reply(closing.already_ended(self))
 
     async def _live(self) -> None:
-        refused = await launch.launch(self)
+        refused = await self._begin(self)
         await self.refresh()
         if refused is not None:
             if not self.started.done():
                 self.started.set_result(refused)
             return
-        while self.gone is None:
+        while self.gone is None and not self.left:
             await self.inbox.wait(self._next_deadline())
             await self._timers()
             while (given := self.inbox.take_command()) is not None:
@@ -223,7 +237,8 @@ class HeldSession:
                 await self.take_in(records)
             if lost and self.gone is None:
                 await closing.without_wire(self)
-        await closing.close(self)
+        if not self.left:
+            await closing.close(self)
 
     async def pump(self, supervisor: Supervisor) -> None:
         """Carry the supervisor's records to the inbox."""
@@ -254,6 +269,8 @@ class HeldSession:
 
             self.rows = await self.write(commit)
         self.state = batch.state
+        for known, at in batch.replayed:
+            self.live.absorb(known, at)
         for event in batch.feed:
             self.live.absorb(event.event, event.at)
         if batch.feed:
@@ -349,6 +366,8 @@ class HeldSession:
                         self.order_end(EndReason.START_TIMEOUT)
                 case "interrupt":
                     await self.decide(machine.InterruptLate())
+                case "catch-up":
+                    await self._catch_up()
                 case "silence":
                     await self._stalled()
                 case _:
@@ -370,6 +389,14 @@ class HeldSession:
         with contextlib.suppress(ConnectionError, OSError):
             await supervisor.hold(remaining, reason=reason, expires_at_ms=self.limits.expires_at)
         self._look_for_silence()
+
+    async def _catch_up(self) -> None:
+        supervisor = self.supervisor
+        size = supervisor.facts.get("spool_size") if supervisor is not None else 0
+        if isinstance(size, int) and self.ingest.position < size and self.gone is None:
+            self.set_deadline("catch-up", 0.02)
+            return
+        await adopt.catch_up(self)
 
     def _look_for_silence(self) -> None:
         working = bool(self.state.turns) and not self.live.tools and not self.rows.open_decisions

@@ -85,6 +85,7 @@ def decision_view(decision: decisions.Decision, rule_uses: int = 0) -> DecisionV
         answered_by=decision.answered_by,
         answered_at=decision.answered_at,
         delivered_at=decision.delivered_at,
+        request=decision.request,
         note=decision.note,
     )
 

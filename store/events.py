@@ -69,6 +69,8 @@ OF_TURN: Final = f"SELECT {columns(Event)} FROM events WHERE turn = :turn AND id
 LOOSE: Final = f"SELECT {columns(Event)} FROM events WHERE run = :run AND turn IS NULL AND id <= :through ORDER BY id"
 
 NEWEST_ID: Final = (1 << 63) - 1
+SEARCHABLE: Final = {"text": "text", "tool-started": "title"}
+"""Kind of event, and the field of its body that can be found. A test holds the kinds to the coordinator's codec."""
 
 
 def append(tx: Tx, *, run: RunId, rows: Sequence[NewEvent]) -> int:
@@ -96,6 +98,14 @@ def append(tx: Tx, *, run: RunId, rows: Sequence[NewEvent]) -> int:
     )
     tx.conn.execute(COUNTED, {"run": run, "count": len(rows)})
     return len(rows)
+
+
+# Whether an event of a kind came at all.
+HAS_KIND: Final = "SELECT 1 FROM events WHERE run = :run AND kind = :kind LIMIT 1"
+
+
+def has_kind(tx: Tx, run: RunId, kind: str) -> bool:
+    return tx.conn.execute(HAS_KIND, {"run": run, "kind": kind}).fetchone() is not None
 
 
 def page(
@@ -144,7 +154,7 @@ def _digest(rows: Sequence[tuple[int, int, int, int, str | None, int, str, str]]
 
 def searchable(event: Event) -> str | None:
     """What the full-text search finds of an event: the agent's finished text, and one line for each tool call."""
-    field = {"textblock": "text", "toolstarted": "title"}.get(event.kind.lower().replace("-", "").replace("_", ""))
+    field = SEARCHABLE.get(event.kind)
     if field is None:
         return None
     try:

@@ -253,6 +253,7 @@ class RefusalReason(StrEnum):
     NOTHING_TO_INTERRUPT = "nothing-to-interrupt"
     NO_SUCH_RUN = "no-such-run"
     ALREADY_ENDED = "already-ended"
+    NEVER_STARTED = "never-started"
     NOT_POSSIBLE_FOR_AGENT = "not-possible-for-agent"
     OWNED_BY_ANOTHER = "owned-by-another"
     NO_OWNER = "no-owner"

@@ -18,7 +18,7 @@ def doctor(json: Json = False) -> int:
     from app.cli import checkup, printing
     from app.cli.exits import Code
 
-    findings = checkup.examine()
+    findings = checkup.examine(ask_terminal=not json)
     bad = any(one.level is checkup.Level.BAD for one in findings)
     if json:
         printing.as_json({"ok": not bad, "findings": findings})

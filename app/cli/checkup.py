@@ -45,8 +45,11 @@ class Finding:
     remedy: str = ""
 
 
-def examine(environ: Mapping[str, str] | None = None) -> list[Finding]:
-    """Every check, in an order in which the remedies make sense. One that breaks is a finding too, never an end."""
+def examine(environ: Mapping[str, str] | None = None, *, ask_terminal: bool = False) -> list[Finding]:
+    """Every check, in an order in which the remedies make sense. One that breaks is a finding too, never an end.
+
+    ``ask_terminal``: draw on it to measure its glyphs.
+    """
     around = os.environ if environ is None else environ
     paths = find(around)
     checks: list[tuple[str, Callable[[], list[Finding]]]] = [
@@ -59,7 +62,7 @@ def examine(environ: Mapping[str, str] | None = None) -> list[Finding]:
         ("ledger", lambda: [_ledger(paths)]),
         ("git", lambda: [_git(around)]),
         ("agent", lambda: _agents(paths, around)),
-        ("terminal", lambda: _terminal(around)),
+        ("terminal", lambda: _terminal(around, ask=ask_terminal)),
         ("logout", lambda: [_logout()]),
     ]
     found: list[Finding] = []
@@ -211,7 +214,7 @@ def _as_note(one: Finding) -> Finding:
     return Finding(what=one.what, level=Level.NOTE, found=one.found, remedy=one.remedy)
 
 
-def _terminal(environ: Mapping[str, str]) -> list[Finding]:
+def _terminal(environ: Mapping[str, str], *, ask: bool) -> list[Finding]:
     term = environ.get("TERM", "")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         remedy = "The console needs one; without, use footplate start --plain."
@@ -237,7 +240,7 @@ def _terminal(environ: Mapping[str, str]) -> list[Finding]:
     if "utf" not in (sys.stdout.encoding or "").lower():
         remedy = "Set LANG to a UTF-8 locale, for example C.UTF-8, or set ascii = true in config.toml."
         found.append(Finding(what="terminal", level=Level.NOTE, found=f"encoding {sys.stdout.encoding}", remedy=remedy))
-    elif (width := width_of_glyphs()) not in (None, 1):
+    elif ask and (width := width_of_glyphs()) not in (None, 1):
         remedy = "Set ascii = true in config.toml: the lists would be ragged."
         found.append(Finding(what="terminal", level=Level.NOTE, found=f"glyphs take {width} cells", remedy=remedy))
     return found

@@ -22,16 +22,21 @@ def width_of_glyphs() -> int | None:
         before = termios.tcgetattr(0)
     except termios.error:
         return None
+    widest = 0
     try:
         tty.setcbreak(0)
         sys.stdout.flush()
-        widths = [_width(glyph) for glyph in _GLYPHS]
+        # One that is not answered is the last one asked: a terminal that does not know the question never will.
+        for glyph in _GLYPHS:
+            width = _width(glyph)
+            if width is None:
+                return None
+            widest = max(widest, width)
     finally:
         termios.tcsetattr(0, termios.TCSADRAIN, before)
         sys.stdout.write("\r\x1b[K")
         sys.stdout.flush()
-    told = [width for width in widths if width is not None]
-    return max(told) if told else None
+    return widest
 
 
 def _width(glyph: str) -> int | None:

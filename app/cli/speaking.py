@@ -236,7 +236,7 @@ def _stop_one(here: "Surroundings", found: "Owned", tell: "Callable[[str], None]
             if leave.code is exits.Code.REFUSED:
                 exits.note(leave.sentence)
                 return {"run": number, "ok": False, "reason": leave.sentence}
-            exits.note(f"The console of run {number} did not answer; its keeper is told to end it.")
+            exits.note(f"The console of run {number} did not answer; it is ended without it.")
         else:
             tell(f"Run {number} is ending; footplate show {number} has the stop report.")
             return {"run": number, "ok": True, "by": "console"}

@@ -16,7 +16,9 @@ def money(text: str, option: str = "--budget") -> MicroUsd:
     Raises:
         Leave: with the sentence, as usage.
     """
-    found = re.fullmatch(r"\$?\s*(\d{1,7}(?:[.,]\d{1,6})?)\s*(?:usd|dollars?|\$)?", text.strip(), re.IGNORECASE | re.ASCII)
+    found = re.fullmatch(
+        r"\$?\s*(\d{1,7}(?:[.,]\d{1,6})?)\s*(?:usd|dollars?|\$)?", text.strip(), re.IGNORECASE | re.ASCII
+    )
     if found is None:
         raise usage(f"{option} {text!r} is no amount of money; write it as 5usd or 2.50.")
     micro = MicroUsd(round(float(found.group(1).replace(",", ".")) * 1_000_000))

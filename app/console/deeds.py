@@ -51,6 +51,7 @@ from store.vocab import RunId
 if TYPE_CHECKING:
     from app.console.app import FootplateApp
 
+ENDINGS = frozenset({"stop", "stop-all", "quit"})
 UNDER_SHEETS = frozenset({"stop", "interrupt", "redraw"})
 """Done without closing what lies over the console."""
 
@@ -312,10 +313,9 @@ class Deeds:
 
     def open_commands(self) -> None:
         rows = tuple(
-            Row(value=one.action, label=one.words, key=one.key, dead=one.dead)
+            Row(value=one.action, label=one.words, key=one.key, dead=one.dead, last=one.action in ENDINGS)
             for one in offers(self.drive.situation(), self.app.table)
         )
-        rows = tuple(sorted(rows, key=lambda row: row.dead is not None))
         self.app.push_screen(Choose("Commands", rows, typed=True), self._command_chosen)
 
     def _command_chosen(self, action: str | None) -> None:

@@ -97,7 +97,7 @@ async def ingest(ledger: Ledger, run: RunId, hold: CustodyId) -> tuple[float, li
     begun = time.perf_counter()
     for first in range(1, EVENTS, BATCH):
         rows = [
-            NewEvent(offset=first + n, n=0, turn=TurnId("turn-0"), at=Millis(n), kind="text-block", body=BODY)
+            NewEvent(offset=first + n, n=0, turn=TurnId("turn-0"), at=Millis(n), kind="text", body=BODY)
             for n in range(BATCH)
         ]
 

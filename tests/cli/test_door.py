@@ -1,5 +1,6 @@
 """The door: what is answered before anything is loaded, and what is loaded by what."""
 
+import ast
 import json
 import re
 import subprocess
@@ -128,7 +129,8 @@ def test_an_unforeseen_error_is_one_sentence_and_a_file(tmp_path: Path) -> None:
     said = done.stderr.strip().splitlines()
     assert len(said) == 1, done.stderr
     found = re.fullmatch(
-        r"Something went wrong inside Footplate \(RuntimeError\); the trace is in (\S+): please report it with that file\.",
+        r"Something went wrong inside Footplate \(RuntimeError\); the trace is in (\S+): "
+        r"please report it with that file\.",
         said[0],
     )
     assert found
@@ -170,3 +172,28 @@ def test_the_console_needs_a_terminal(tmp_path: Path) -> None:
         == "The console needs a terminal; without one, use footplate start --plain, or footplate ls and show to look.\n"
     )
     assert not (tmp_path / "h" / "ledger.db").exists()
+
+
+def literals(path: Path) -> list[str]:
+    """The sentences of a module: its string literals with a blank in them, but no docstrings."""
+    tree = ast.parse(path.read_text())
+    holders = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    documented = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, holders) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    loose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return [node.value for node in found if id(node) not in documented | loose and " " in node.value.strip()]
+
+
+def test_no_word_of_the_code_reaches_a_person_by_the_command_line() -> None:
+    from app.wording import forbidden_in
+
+    said = [TOP]
+    for path in sorted((ROOT / "app" / "cli").glob("*.py")):
+        if path.name != "checkup.py":  # doctor may be technical
+            said += literals(path)
+    assert len(said) > 100
+    assert {word: text for text in said for word in forbidden_in(text)} == {}

@@ -120,7 +120,8 @@ def test_a_bad_configuration_refuses_each_command_in_one_sentence(tmp_path: Path
     ran = footplate(tmp_path / "home", "ls")
     assert ran.code == 1
     assert ran.err == (
-        f"{home(tmp_path).config_file} cannot be used: key dya_budget: there is no such key; correct it, or move it away.\n"
+        f"{home(tmp_path).config_file} cannot be used: key dya_budget: there is no such key; "
+        "correct it, or move it away.\n"
     )
 
 
@@ -160,7 +161,8 @@ def test_builtin_profiles() -> None:
 def test_agents_file_changes_and_adds(tmp_path: Path) -> None:
     file = write(
         tmp_path / "agents.toml",
-        '[claude]\nmodel = "opus"\nspared = ["gpg-agent"]\n[mine]\ndriver = "claude"\nprogram = "/opt/c"\nenv_allow = ["X_TOKEN"]\n',
+        '[claude]\nmodel = "opus"\nspared = ["gpg-agent"]\n'
+        '[mine]\ndriver = "claude"\nprogram = "/opt/c"\nenv_allow = ["X_TOKEN"]\n',
     )
     loaded = profiles.load(file, {})
     assert not isinstance(loaded, Refusal)

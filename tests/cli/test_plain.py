@@ -65,6 +65,19 @@ def hold(backend: FakeBackend, *lines: str, as_json: bool = False) -> int:
     return PlainSession(backend, RUN, as_json=as_json, sentence="It may work.").hold(iter(lines))
 
 
+def stop_report(remaining: tuple[EndedProcess, ...] = ()) -> Receipt:
+    return Receipt(
+        reason="stopped",
+        already_ended=False,
+        agent_exit="0",
+        steps=(),
+        ended=(),
+        remaining=remaining,
+        spared=(),
+        total_ms=9,
+    )
+
+
 def told(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
@@ -113,9 +126,7 @@ def test_the_exit_code_is_the_outcome(outcome: RunOutcome, code: int) -> None:
 
 def test_something_left_is_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
     left = EndedProcess(pid=41, name="sleep", step="kill", gone_after_ms=0)
-    receipt = Receipt(
-        reason="stopped", already_ended=False, agent_exit=None, steps=(), ended=(), remaining=(left,), spared=(), total_ms=9
-    )  # fmt: skip
+    receipt = stop_report(remaining=(left,))
     backend = working()
     backend.on(Stop, lambda b, _: b.change(receipt=receipt))
     assert hold(backend, "stop") == 3
@@ -204,9 +215,7 @@ def test_json_lines_have_the_documented_names(capsys: pytest.CaptureFixture[str]
         feed(base.ToolStarted(call="c", name="Bash", input={}, title="ls"), (2, 0)),
         feed(base.Notice(text="using another model"), (3, 0)),
     )
-    receipt = Receipt(
-        reason="stopped", already_ended=False, agent_exit="0", steps=(), ended=(), remaining=(), spared=(), total_ms=9
-    )  # fmt: skip
+    receipt = stop_report()
     ending = EndingView(reason="stopped", since=1, steps=(("no-new-turns", 0), ("gone", 9)))  # type: ignore[arg-type]
     backend.change(decisions=(decision(),), queued=(QueuedView(id=4, place=1, text="then that"),))
     backend.on(Stop, lambda b, _: b.end(RunOutcome.INTERRUPTED, "stopped", ending=ending, receipt=receipt))

@@ -102,8 +102,8 @@ def test_golden_sentences() -> None:
         "/h/config.toml cannot be used: key day_budget: expected float; correct it, or move it away."
     )
     assert said(RefusalReason.AGENT_NOT_FOUND, agent="claude", program="claude", install="npm install -g c") == (
-        "The agent claude was not found (claude is not there); get it with: npm install -g c; or try the practice agent "
-        "with footplate demo, or set its program in agents.toml."
+        "The agent claude was not found (claude is not there); get it with: npm install -g c; "
+        "or try the practice agent with footplate demo, or set its program in agents.toml."
     )
     assert said(RefusalReason.SESSION_CAP, held=8, limit=8).startswith("As many runs are held as you allow (8 of 8);")
     assert said(RefusalReason.AUTHORIZATION_CLOSED, reason="stopped").startswith(

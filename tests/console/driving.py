@@ -21,8 +21,10 @@ _NAMES = {
     ";": "semicolon",
     "~": "tilde",
     "-": "minus",
+    "]": "right_square_bracket",
+    "?": "question_mark",
 }
-_CHARACTERS = {"enter": "\r", "tab": "\t", "escape": "\x1b"}
+_CHARACTERS = {"enter": "\r", "tab": "\t", "escape": "\x1b"} | {name: letter for letter, name in _NAMES.items()}
 
 
 async def quiet(app: FootplateApp) -> None:
@@ -32,23 +34,23 @@ async def quiet(app: FootplateApp) -> None:
 
 async def alone(app: FootplateApp, pilot: "Pilot[int]", key: str) -> None:
     await quiet(app)
-    await pilot.press(key)
+    burst(app, key)
+    await settled(pilot)
     await quiet(app)
     await settled(pilot)
 
 
 async def settled(pilot: "Pilot[int]") -> None:
     """Until messages that lead to messages are through."""
-    for _ in range(3):
-        await pilot.pause()
-        await asyncio.sleep(0)
+    await pilot.pause()
+    await asyncio.sleep(0)
 
 
 def burst(app: FootplateApp, *keys: str) -> None:
     """Keys that come in one read of the terminal: a paste without brackets, a cut escape sequence."""
     for key in keys:
         name = _NAMES.get(key, key)
-        event = events.Key(name, _CHARACTERS.get(key, key if len(key) == 1 else None))
+        event = events.Key(name, _CHARACTERS.get(name, key if len(key) == 1 else None))
         event.set_sender(app)
         app.post_message(event)
 

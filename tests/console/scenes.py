@@ -353,7 +353,7 @@ SCENES: dict[str, Scene] = {
     "form": Scene(make_snapshot, None),
     "keys": Scene(full, presses("escape")),
     "foreign": Scene(only(make_session(5, "held elsewhere", owner="mara's other console (pid 812)"))),
-    "storage": Scene(lambda: replace(full(), storage_trouble="the ledger can not be written: no space left on the disk")),
+    "storage": Scene(lambda: replace(full(), storage_trouble="the ledger can not take anything: no space left on the disk")),
     "attention": Scene(
         lambda: make_snapshot(
             make_session(3, "old run", group=Group.NEEDS_YOU),

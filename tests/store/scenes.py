@@ -137,9 +137,7 @@ def said(
     return turn.id
 
 
-def event(
-    offset: int, *, turn: str | None = "turn-1", kind: str = "text-block", body: str = '{"text":"done"}'
-) -> NewEvent:
+def event(offset: int, *, turn: str | None = "turn-1", kind: str = "text", body: str = '{"text":"done"}') -> NewEvent:
     return NewEvent(offset=offset, n=0, turn=None if turn is None else TurnId(turn), at=NOON, kind=kind, body=body)
 
 

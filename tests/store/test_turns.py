@@ -1,9 +1,11 @@
 """Turns, the line behind them, their events, and the search over both."""
 
 import sqlite3
+from dataclasses import fields
 
 import pytest
 
+from coordinator import eventcodec
 from store import (
     events,
     queued,
@@ -198,16 +200,16 @@ def test_search_finds_turns_texts_and_tool_titles_newest_first(tx: Tx) -> None:
         tx,
         run=run.id,
         rows=[
-            event(1, kind="TextBlock", body='{"text":"The gutter is mended."}'),
+            event(1, kind="text", body='{"text":"The gutter is mended."}'),
             event(2, kind="tool-started", body='{"title":"ladder --against gutter","input":{"x":"hidden"}}'),
             event(3, kind="tool-finished", body='{"output":"gutter gutter"}'),
-            event(4, kind="text-block", body="no json"),
+            event(4, kind="text", body="no json"),
         ],
     )
     assert search.find(tx, "gutter") == [], "not before the turn has ended"
     turns.settle(tx, id=turn, result=TurnResultKind.SUCCESS)
     found = search.find(tx, "GUTTER")
-    assert [hit.kind for hit in found] == ["tool-started", "TextBlock", "turn"]
+    assert [hit.kind for hit in found] == ["tool-started", "text", "turn"]
     assert {hit.run for hit in found} == {run.id}
     assert [hit.id for hit in search.find(tx, "gutter", limit=1, before=found[0].id)] == [found[1].id]
     assert [hit.text for hit in search.find(tx, "mend gutt")] == ["The gutter is mended.", "please mend the gutter"][1:]
@@ -217,3 +219,16 @@ def test_search_finds_turns_texts_and_tool_titles_newest_first(tx: Tx) -> None:
 @pytest.mark.parametrize("query", ['"', "-gutter", "a:b", "NEAR(", "AND OR NOT", "*", "", "( )", 'x" OR "y', "\x00"])
 def test_no_search_text_is_an_error(tx: Tx, query: str) -> None:
     assert search.find(tx, query) == []
+
+
+def test_what_can_be_searched_is_what_the_coordinator_writes() -> None:
+    written = {
+        kind: {one.name for one in fields(cls)}
+        for kind, cls in eventcodec.KINDS.items()
+        if kind in events.SEARCHABLE
+        for kind, cls in eventcodec.KINDS.items()
+        if kind in events.SEARCHABLE
+    }
+    assert set(written) == set(events.SEARCHABLE)
+    for kind, field in events.SEARCHABLE.items():
+        assert field in written[kind]

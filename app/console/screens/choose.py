@@ -17,6 +17,8 @@ class Row:
     key: str = ""
     beside: str = ""
     dead: str | None = None
+    last: bool = False
+    """Comes after the others: what can not be taken back is never the first match."""
 
 
 class Choose(Sheet[str | None]):
@@ -40,6 +42,9 @@ class Choose(Sheet[str | None]):
         yield self.list
 
     def prepare(self) -> None:
+        if self._typed:
+            # No row to begin with: a bare Enter on the command list does nothing.
+            self._at = -1
         self._draw()
         self.call_after_refresh(self._draw)
 
@@ -47,7 +52,7 @@ class Choose(Sheet[str | None]):
     def shown_rows(self) -> tuple[Row, ...]:
         words = self._text.lower().split()
         found = [row for row in self._all if all(word in f"{row.value} {row.label}".lower() for word in words)]
-        return tuple(sorted(found, key=lambda row: row.dead is not None)) if self._typed else tuple(found)
+        return tuple(sorted(found, key=lambda row: (row.dead is not None, row.last))) if self._typed else tuple(found)
 
     @property
     def chosen(self) -> Row | None:
@@ -70,7 +75,7 @@ class Choose(Sheet[str | None]):
             lines = [(Span("nothing is called so", "grey"),)]
         count = min(len(lines), 20, max(self.app.size.height - 9, 3))
         self.list.styles.height = count
-        self.list.put_window(tuple(lines), self._at)
+        self.list.put_window(tuple(lines), max(self._at, 0))
 
     def _line(self, row: Row, here: bool, width: int) -> Line:
         on = " on-sel" if here else ""

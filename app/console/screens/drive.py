@@ -191,7 +191,7 @@ class Drive(Screen[None]):
             row, parts = session_title(session, width, self.glyphs, self.options.home)
             self.session_title.put((row,))
             self.session_title.parts = parts
-            self.block.put(self._block_rows(session, now, width))
+            self.block.put(self._block_rows(session, now, width - 2))
             self.queue.put(queue_lines(session, width - 2, now))
         self.rule.put(((Span(self.glyphs.rule * width, "faint"),),))
         self._paint_card(session, now)

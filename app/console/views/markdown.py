@@ -12,8 +12,8 @@ from app.console.views.markdown_code import coloured
 from app.console.views.text import SourceLine, literal
 from app.console.views.transcript_lines import Line, Run, source_line
 
-_FENCE = re.compile(r"^( {0,12})(`{3,}|~{3,})\s*([\w+#.-]{0,40})[^`]*$")
-_HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.*?)\s*#*$")
+_FENCE = re.compile(r"^( {0,12})(`{3,}|~{3,})[ \t]*([^`]*)$")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(?=\S)")
 _ITEM = re.compile(r"^( {0,40})([-*+]|\d{1,6}[.)])( +)(\[[ xX]\] +)?(?=\S)")
 _QUOTE = re.compile(r"^ {0,3}>(?: ?> ?)* ?")
 _RULE = re.compile(r"^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$")
@@ -38,11 +38,12 @@ def markdown_lines(source: Iterable[SourceLine], lead: Run = ("  ", "agent")) ->
                 continue
             out.append(_code_line(line, language, cut_off, lead))
         elif found:
-            fence, language, cut_off = found[2], found[3].lower(), len(found[1])
-            if language:
-                out.append(
-                    Line(((literal(language), "code-com"),), _pad(lead), _pad(lead), fill="code-fill", source=text)
-                )
+            fence, cut_off = found[2], len(found[1])
+            # All that stands after the fence is shown: only its first word is a language.
+            label = literal(found[3]).strip()
+            language = label.split(" ", 1)[0].strip("{}.").lower()
+            if label:
+                out.append(Line(((label, "code-com"),), _pad(lead), _pad(lead), fill="code-fill", source=text))
         elif line.joined or line.rewritten or len(text) > 4_000:
             out.append(source_line(line, "agent", lead))
         else:
@@ -71,7 +72,7 @@ def _prose_line(text: str, lead: Run) -> Line:
     shown = literal(text)
     heading = _HEADING.match(shown)
     if heading:
-        runs = inline(heading[2], "heading" if len(heading[1]) < 3 else "heading-low")
+        runs = inline(shown[heading.end() :].rstrip("# ") or shown, "heading" if len(heading[1]) < 3 else "heading-low")
         return Line(runs, lead, lead, source=text)
     if _RULE.match(shown):
         return Line((("─" * 12, "faint"),), lead, lead, source=text)

@@ -164,7 +164,7 @@ def ended_words(session: SessionView) -> str:
     receipt = session.receipt
     if receipt is None:
         return words
-    return f"{words} · {len(receipt.remaining)} left" if receipt.remaining else f"{words} · none left"
+    return f"{words}, {len(receipt.remaining)} left" if receipt.remaining else f"{words}, none left"
 
 
 def _short_reason(session: SessionView) -> str:

@@ -1,0 +1,81 @@
+"""A picture of each screen, and on every one of them: no word that belongs to the code, no control character, six hints.
+
+Taken anew with ``pytest tests/snapshots --snapshot-update``, and looked at before they are kept.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widget import Widget
+
+from app.console.app import FootplateApp
+from app.console.options import ConsoleOptions
+from app.console.screens.reading import Details
+from app.console.views.ink import plain
+from app.console.widgets.lines import Lines
+from app.wording import forbidden_in
+from tests.console.driving import settled
+from tests.console.scenes import SCENES
+from tests.fakes.backend import FakeBackend
+
+WIDE = tuple(SCENES)
+NARROW = (
+    "start", "terms", "form", "driving", "working", "permission", "question", "edit", "ending", "ended", "stop-all",
+    "details", "commands", "help", "budget",
+)  # fmt: skip
+LOOKS: dict[str, ConsoleOptions] = {
+    "ascii": ConsoleOptions(home="/home/mara", ascii=True),
+    "light": ConsoleOptions(home="/home/mara", theme="light"),
+}
+
+Compare = Callable[..., bool]
+
+
+def rows_on(screen: Widget) -> list[str]:
+    """All that our own widgets paint on a screen, row by row."""
+    return [plain(row) for widget in screen.query(Lines) if widget.display for row in widget.rows]
+
+
+def picture(name: str, compare: Compare, size: tuple[int, int], options: ConsoleOptions | None = None) -> bool:
+    scene = SCENES[name]
+    backend = FakeBackend(scene.snapshot())
+    app = FootplateApp(backend, options or scene.options)
+
+    async def before(pilot: "Pilot[Any]") -> None:
+        await settled(pilot)
+        if scene.act is not None:
+            await scene.act(app, pilot, backend)
+        await settled(pilot)
+        rows = rows_on(app.drive) + (rows_on(app.screen) if app.screen is not app.drive else [])
+        assert rows
+        for row in rows:
+            assert all(letter.isprintable() for letter in row), repr(row)
+            if not isinstance(app.screen, Details):
+                assert forbidden_in(row) == [], row
+
+    return compare(app, terminal_size=size, run_before=before)
+
+
+@pytest.mark.snapshot
+@pytest.mark.parametrize("name", WIDE)
+def test_at_120_columns(name: str, snap_compare: Compare) -> None:
+    assert picture(name, snap_compare, (120, 40))
+
+
+@pytest.mark.snapshot
+@pytest.mark.parametrize("name", NARROW)
+def test_at_80_columns(name: str, snap_compare: Compare) -> None:
+    assert picture(name, snap_compare, (80, 24))
+
+
+@pytest.mark.snapshot
+def test_at_200_columns(snap_compare: Compare) -> None:
+    assert picture("driving", snap_compare, (200, 50))
+
+
+@pytest.mark.snapshot
+@pytest.mark.parametrize("look", LOOKS)
+def test_other_looks(look: str, snap_compare: Compare) -> None:
+    assert picture("permission", snap_compare, (120, 34), LOOKS[look])
