@@ -6,7 +6,6 @@ What a key does is in ``deeds``, what a screen shows in ``views``, which keys th
 import app.console.before_textual as before_textual  # noqa: I001  (must be first: Textual reads its environment at import)
 
 import gc
-from dataclasses import replace
 from typing import ClassVar
 
 from textual import events
@@ -90,9 +89,10 @@ class FootplateApp(App[int]):
         if self.keymap_problems:
             self.drive.say(self.keymap_problems[0])
         await self.deeds.viewing.begin()
-        # Half the tail from key to paint is the collector walking what never dies (performance.md).
-        gc.freeze()
-        gc.set_threshold(10_000, 20, 50)
+        if not self.is_headless:
+            # Half the tail from key to paint is the collector walking what never dies (performance.md).
+            gc.freeze()
+            gc.set_threshold(10_000, 20, 50)
 
     def on_unmount(self) -> None:
         self._unsubscribe()
@@ -185,7 +185,3 @@ class FootplateApp(App[int]):
 
     def on_transcript_need_older(self, message: Transcript.NeedOlder) -> None:
         self.deeds.spawn(self.deeds.viewing.read_older(message.run, message.before))
-
-
-def with_brief(options: ConsoleOptions, brief: str) -> ConsoleOptions:
-    return replace(options, brief=brief)

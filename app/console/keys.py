@@ -106,6 +106,7 @@ TABLE: tuple[Key, ...] = (
     _key("session-down", "J down", K, "the next session", "session", shown="J K", listed=False),
     _key("session-up", "K up", K, "the session before", listed=False),
     _key("write", "i enter", K, "write to the agent", "write"),
+    _key("card-from-keys", "tab", K, "go to the card", listed=False),
     _key("details", "l", K, "details: turns, processes, terms, stop report", "details"),
     _key("panel", "t", K, "show or hide plan and background"),
     _key("waiting-list", "a", K, "list what waits for you"),
@@ -134,6 +135,7 @@ ALIASES: dict[str, str] = {
     "commands-colon": "commands",
     "quit-q": "quit",
     "new": "new-session",
+    "card-from-keys": "to-card",
 }
 """Rows of the table that are another way to the same action."""
 

@@ -1,39 +1,33 @@
-"""A console without a screen, to be killed: holds one run in the folder given, and says on stdout how far it is.
-
-    python -m tests.children.console FOLDER BRIEF [STATE]
-
-Prints the run's view as JSON lines until it is killed.
-"""
+"""A console in a process of its own: it launches an agent, says its pid, and renews the hold until it is stopped."""
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 
-from tests.coordinator.held import holding
+from coordinator.custody.client import Supervisor
+from coordinator.custody.types import HoldSpec, Ladder
+from tests.supervisor.holding import agent
 
 
-async def main(folder: Path, brief: str) -> None:
-    async with holding(folder) as held:
-        run = await held.start(brief)
-        last = ""
-        while True:
-            view = held.view(run)
-            if view is not None:
-                said = json.dumps(
-                    {
-                        "run": run,
-                        "nonce": held.coordinator.sessions[run].nonce,
-                        "turns": [turn.state for turn in view.turns],
-                        "decisions": [decision.state for decision in view.decisions],
-                        "outcome": view.outcome,
-                    }
-                )
-                if said != last:
-                    print(said, flush=True)
-                    last = said
-            await asyncio.sleep(0.01)
+async def main() -> None:
+    folder, cookie, nonce, seconds = sys.argv[1:5]
+    spec = HoldSpec(
+        custody="c",
+        run=1,
+        authorization="a",
+        folder=Path(folder),
+        cookie=cookie,
+        nonce=nonce,
+        hold_seconds=float(seconds),
+        ladder=Ladder(farewell=0.1, eof=0.1, term=0.1, total=1.0, not_dying=1.0),
+    )
+    supervisor = await Supervisor.launch(spec)
+    assert isinstance(supervisor, Supervisor), supervisor
+    started = await supervisor.start(1, agent(*(sys.argv[5:] or ["deaf"])))
+    print(started.pid, flush=True)  # type: ignore[union-attr]
+    while True:
+        await supervisor.hold(float(seconds), reason="console-lost", expires_at_ms=None)
+        await asyncio.sleep(0.05)
 
 
-if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))
+asyncio.run(main())

@@ -12,5 +12,7 @@ if __name__ == "__main__":
     idle = make_session(1, "quiet one", group=Group.IDLE, in_flight=None, turns=())
     backend = FakeBackend(make_snapshot(idle))
     code = FootplateApp(backend, ConsoleOptions(now=RealClock().now)).run()
-    print("sent:", [type(one).__name__ for one in backend.commands if type(one).__name__ in ("Say", "Interrupt", "Stop")])
+    print(
+        "sent:", [type(one).__name__ for one in backend.commands if type(one).__name__ in ("Say", "Interrupt", "Stop")]
+    )
     raise SystemExit(code)

@@ -214,9 +214,13 @@ QUESTIONS = (
         ),
         multiple=True,
     ),
-    Question(text="Where may it be deployed?", header="Target", choices=(Choice(label="staging"), Choice(label="nowhere"))),
+    Question(
+        text="Where may it be deployed?", header="Target", choices=(Choice(label="staging"), Choice(label="nowhere"))
+    ),
 )
-QUESTION = make_decision(3, kind=DecisionKind.QUESTION, title="Checks", subject="", questions=QUESTIONS, tool=None, input={})
+QUESTION = make_decision(
+    3, kind=DecisionKind.QUESTION, title="Checks", subject="", questions=QUESTIONS, tool=None, input={}
+)
 PLAN_CARD = make_decision(
     4,
     kind=DecisionKind.PLAN,
@@ -234,8 +238,8 @@ EDIT = make_decision(
     input={
         "file_path": "tests/conftest.py",
         "old_string": "def worker():\n    clock = FakeClock()\n    w = Worker(clock)\n    w.start()\n    return w",
-        "new_string": "def worker():\n    clock = FakeClock()\n    w = Worker(clock)\n    w.ready.clear()\n    w.start()\n"
-        "    w.ready.wait(5)\n    return w",
+        "new_string": "def worker():\n    clock = FakeClock()\n    w = Worker(clock)\n    w.ready.clear()\n"
+        "    w.start()\n    w.ready.wait(5)\n    return w",
     },
     rule="edits in tests/",
     rule_uses=2,
@@ -304,13 +308,25 @@ SCENES: dict[str, Scene] = {
     "start-no-repository": Scene(
         lambda: make_snapshot(
             repository=RepositoryView(
-                path="/home/mara", branch="", head="", dirty_files=0, problem=Refusal(RefusalReason.NOT_A_REPOSITORY, {"path": "/home/mara"})
+                path="/home/mara",
+                branch="",
+                head="",
+                dirty_files=0,
+                problem=Refusal(RefusalReason.NOT_A_REPOSITORY, {"path": "/home/mara"}),
             )
         )
     ),
     "terms": Scene(make_snapshot, terms),
     "driving": Scene(full, draft),
-    "working": Scene(only(checkout(group=Group.WORKING, decisions=(), tools=(RunningTool(call="c", name="Bash", title="", since=ago(8_000)),)))),
+    "working": Scene(
+        only(
+            checkout(
+                group=Group.WORKING,
+                decisions=(),
+                tools=(RunningTool(call="c", name="Bash", title="", since=ago(8_000)),),
+            )
+        )
+    ),
     "permission": Scene(full, to_the_card),
     "permission-rule": Scene(
         asking(make_decision(1, rule="Bash commands that begin with pytest", rule_uses=3)), to_the_card
@@ -337,7 +353,9 @@ SCENES: dict[str, Scene] = {
     "ended-left": Scene(
         lambda: make_snapshot(
             stopped(
-                receipt=receipt(remaining=(EndedProcess(pid=777, name="stuck in the kernel", step="kill", gone_after_ms=0),)),
+                receipt=receipt(
+                    remaining=(EndedProcess(pid=777, name="stuck in the kernel", step="kill", gone_after_ms=0),)
+                ),
                 reason="exited:1",
                 outcome=RunOutcome.FAILED,
             )
@@ -353,12 +371,20 @@ SCENES: dict[str, Scene] = {
     "form": Scene(make_snapshot, None),
     "keys": Scene(full, presses("escape")),
     "foreign": Scene(only(make_session(5, "held elsewhere", owner="mara's other console (pid 812)"))),
-    "storage": Scene(lambda: replace(full(), storage_trouble="the ledger can not take anything: no space left on the disk")),
+    "storage": Scene(
+        lambda: replace(full(), storage_trouble="the ledger can not take anything: no space left on the disk")
+    ),
     "attention": Scene(
         lambda: make_snapshot(
             make_session(3, "old run", group=Group.NEEDS_YOU),
             attention=(
-                AttentionView(id=1, run=RunId(3), kind=AttentionKind.PAGE, text="its keeper process does not answer", since=ago(9 * MINUTE)),
+                AttentionView(
+                    id=1,
+                    run=RunId(3),
+                    kind=AttentionKind.PAGE,
+                    text="its keeper process does not answer",
+                    since=ago(9 * MINUTE),
+                ),
             ),
         )
     ),

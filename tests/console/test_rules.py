@@ -244,7 +244,7 @@ async def test_an_enter_that_begins_a_burst_is_a_line_too() -> None:
 
 
 async def test_a_paste_is_literal() -> None:
-    async with console(make_snapshot(make_session())) as (app, pilot, backend):
+    async with console(make_snapshot(make_session())) as (app, _pilot, _backend):
         app.drive.composer.post_message(events.Paste("one\r\ntwo\x1b[2J\tend"))
         await eventually(lambda: app.drive.composer.text)
         assert app.drive.composer.text == "one\ntwo␛[2J end"
@@ -289,7 +289,7 @@ async def test_a_command_that_is_not_the_agents_is_sent_as_text() -> None:
 
 
 async def test_history_is_at_the_edge_and_the_draft_comes_back() -> None:
-    async with console(make_snapshot(make_session())) as (app, pilot, backend):
+    async with console(make_snapshot(make_session())) as (app, pilot, _backend):
         await typed(app, pilot, "draft")
         await alone(app, pilot, "up")
         assert app.drive.composer.text == "Run it twenty times to be sure."
@@ -431,7 +431,7 @@ async def test_quit_asks_and_ends_everything_under_one_deadline() -> None:
 
 
 async def test_quit_with_nothing_held_does_not_ask() -> None:
-    async with console(make_snapshot()) as (app, pilot, backend):
+    async with console(make_snapshot()) as (app, pilot, _backend):
         await pilot.press("ctrl+q")
         await eventually(lambda: app.return_value == 0)
 
@@ -453,13 +453,13 @@ async def test_digits_and_dead_keys_in_the_keys_focus() -> None:
 
 async def test_a_second_in_view_is_seen() -> None:
     options = ConsoleOptions(seen_after=0.05)
-    async with console(full(), options=options) as (app, pilot, backend):
+    async with console(full(), options=options) as (_app, _pilot, backend):
         await eventually(lambda: backend.given(Seen))
         assert backend.given(Seen)[0] == Seen(run=RunId(12))
 
 
 async def test_the_command_list_narrows_and_a_dead_row_says_why() -> None:
-    async with console(full()) as (app, pilot, backend):
+    async with console(full()) as (app, pilot, _backend):
         await alone(app, pilot, "ctrl+p")
         sheet = app.screen
         assert isinstance(sheet, Choose)
@@ -482,7 +482,7 @@ async def test_the_model_is_chosen_from_the_agents_own() -> None:
 
 
 async def test_waiting_ones_are_gone_through_in_the_order_they_asked() -> None:
-    async with console(full()) as (app, pilot, backend):
+    async with console(full()) as (app, pilot, _backend):
         await on_card(app, pilot)
         await alone(app, pilot, "right_square_bracket")
         await eventually(lambda: app.drive.run_in_view == 14)
@@ -494,7 +494,7 @@ async def test_waiting_ones_are_gone_through_in_the_order_they_asked() -> None:
 
 async def test_nothing_is_painted_when_nothing_moves() -> None:
     """The same snapshot again, and a second's tick, change no row."""
-    async with console(make_snapshot(make_session(group=Group.IDLE, in_flight=None))) as (app, pilot, backend):
+    async with console(make_snapshot(make_session(group=Group.IDLE, in_flight=None))) as (app, pilot, _backend):
         await alone(app, pilot, "escape")
         painted: list[object] = []
         for widget in app.drive.query("Lines"):
@@ -507,7 +507,7 @@ async def test_nothing_is_painted_when_nothing_moves() -> None:
 
 
 async def test_a_window_of_any_size_holds() -> None:
-    async with console(full()) as (app, pilot, backend):
+    async with console(full()) as (app, pilot, _backend):
         for size in ((80, 24), (200, 50), (60, 20), (40, 12), (120, 34), (99, 30), (100, 30)):
             await pilot.resize_terminal(*size)
             await settled(pilot)
@@ -519,7 +519,7 @@ async def test_a_window_of_any_size_holds() -> None:
 
 
 async def test_many_wakes_become_few_paintings() -> None:
-    async with console(full()) as (app, pilot, backend):
+    async with console(full()) as (app, _pilot, backend):
         taken: list[object] = []
         original = app.deeds.viewing.take
         app.deeds.viewing.take = lambda snapshot: (taken.append(snapshot), original(snapshot))[1]  # type: ignore[method-assign]

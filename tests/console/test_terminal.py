@@ -19,7 +19,12 @@ class Terminal:
         for name in ("SSH_TTY", "SSH_CONNECTION", "TMUX"):
             environment.pop(name, None)
         self.child = pexpect.spawn(
-            sys.executable, ["-m", "tests.console.child"], cwd=str(ROOT), env=environment, dimensions=(30, 100), timeout=20
+            sys.executable,
+            ["-m", "tests.console.child"],
+            cwd=str(ROOT),
+            env=environment,
+            dimensions=(30, 100),
+            timeout=20,
         )
         self.all = b""
 

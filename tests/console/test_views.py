@@ -30,7 +30,9 @@ any_text = st.text(max_size=200)
 @given(any_text)
 def test_nothing_that_a_terminal_obeys_is_left(text: str) -> None:
     shown = literal(text)
-    assert not any(ord(letter) < 0x20 or 0x7F <= ord(letter) < 0xA0 or 0x202A <= ord(letter) <= 0x202E for letter in shown)
+    assert not any(
+        ord(letter) < 0x20 or 0x7F <= ord(letter) < 0xA0 or 0x202A <= ord(letter) <= 0x202E for letter in shown
+    )
     assert "\n" not in one_line(text)
 
 

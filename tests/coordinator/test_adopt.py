@@ -30,7 +30,7 @@ class Killed:
 
     def __init__(self, folder: Path, brief: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.children.console", str(folder), brief],
+            [sys.executable, "-m", "tests.children.holding_console", str(folder), brief],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             text=True,

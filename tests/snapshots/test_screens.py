@@ -1,4 +1,4 @@
-"""A picture of each screen, and on every one of them: no word that belongs to the code, no control character, six hints.
+"""A picture of each screen, and on every one of them: no word that belongs to the code, no control character.
 
 Taken anew with ``pytest tests/snapshots --snapshot-update``, and looked at before they are kept.
 """

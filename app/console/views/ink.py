@@ -118,7 +118,10 @@ def _wrap_paragraph(text: str, width: int) -> list[str]:
             continue
         if current.strip():
             rows.append(current.rstrip(" "))
-            current = ""
+        else:
+            # An indent is no word to break after: it stays with what it indents.
+            word = current + word
+        current = ""
         while cell_len(word.rstrip(" ")) > width:
             pieces = chop_cells(word, width)
             rows.append(pieces[0])
