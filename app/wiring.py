@@ -38,6 +38,9 @@ def house_settings(
         timing=config.timing(),
         max_held_sessions=config.max_held_sessions,
         day_budget=config.day_budget,
+        month_budget=config.month_budget,
+        at_lapse=config.at_lapse,
+        at_budget=config.at_budget,
         preset=config.preset,
         default_agent=config.agent,
         practice_script=practice_script,
@@ -63,9 +66,7 @@ def open_backend(
     settings = house_settings(
         config, paths, os.environ if environment is None else environment, practice_script=practice_script
     )
-    backend = CoordinatorThread(
-        settings=settings, profiles=profiles, ledger_path=paths.ledger, repository=repository
-    )
+    backend = CoordinatorThread(settings=settings, profiles=profiles, ledger_path=paths.ledger, repository=repository)
     try:
         refused = backend.start()
         yield backend if refused is None else refused

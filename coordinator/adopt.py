@@ -213,4 +213,3 @@ async def _from_the_spool(session: "HeldSession", offset: int) -> Refusal | None
     if not session.started.done():
         session.started.set_result(Started(run=session.run_id))
     return None
-

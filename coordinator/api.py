@@ -194,6 +194,8 @@ class SessionView:
     turns: tuple[TurnView, ...] = ()
     in_flight: TurnId | None = None
     queued: tuple[QueuedView, ...] = ()
+    paused: bool = False
+    """Nothing is delivered: the operator was away."""
     queue_held: bool = False
     """After an interrupt, what waits goes only when the operator says so."""
     decisions: tuple[DecisionView, ...] = ()
@@ -249,6 +251,10 @@ class ConsoleSnapshot:
     today_limit: MicroUsd | None = None
     repository: RepositoryView | None = None
     admission_open: bool = True
+    away_in: float | None = None
+    """Seconds until held runs pause for want of attendance, from 80 % of the window on; None: not near."""
+    recovered: tuple[int, int] = (0, 0)
+    """At start: picked up, ended."""
     storage_trouble: str = ""
     """In words, while the ledger cannot be written; custody goes on."""
 
@@ -453,6 +459,48 @@ class LookAtProcesses:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveAll:
+    """Go and leave every hold to its keeper: nothing is delivered, requests wait, the next console picks them up.
+    Answer: ``Left``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    until: tuple[tuple[RunId, Millis], ...]
+    """Until when each stays held if nobody comes back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resume:
+    """The operator is back: paused runs go on. None: all of them."""
+
+    run: RunId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extend:
+    """A signed amendment: more money, more turns, a later end. Answer: ``Done`` or ``Refusal``."""
+
+    run: RunId
+    money: MicroUsd | None = None
+    turns: int | None = None
+    seconds: int | None = None
+    """Added to the end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revoke:
+    """Take the terms back: the run ends as *revoked*."""
+
+    run: RunId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sweep:
+    """Look again for holds whose console is gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CloseAll:
     """End every hold and shut down, under one deadline. Answer: ``Closed``."""
 
@@ -488,10 +536,15 @@ OperatorCommand = (
     | LoadDraft
     | ReadTranscript
     | LookAtProcesses
+    | LeaveAll
+    | Resume
+    | Extend
+    | Revoke
+    | Sweep
     | CloseAll
 )
 
-Reply = Done | Proposal | Started | Said | TranscriptPage | Closed | str | Refusal
+Reply = Done | Proposal | Started | Said | TranscriptPage | Closed | Left | str | Refusal
 """What a command gives back: ``LoadDraft`` a string, most ``Done``; any of them a ``Refusal``."""
 
 

@@ -128,9 +128,7 @@ class Books:
             subject=self._redactor.text(event.subject),
         )
         if decision.state is DecisionState.OPEN:
-            attention.raise_(
-                tx, run=self._run, kind=AttentionKind.DECISION, key=str(decision.id), text=decision.title
-            )
+            attention.raise_(tx, run=self._run, kind=AttentionKind.DECISION, key=str(decision.id), text=decision.title)
 
     def _withdrawn(self, tx: Tx, book: BookWithdrawn, generation: int) -> None:
         decision = decisions.by_request(tx, self._run, book.request, generation)

@@ -48,9 +48,7 @@ def already_ended(session: "HeldSession") -> Refusal:
 
 async def refuse(session: "HeldSession", refusal: Refusal) -> Refusal:
     """Nothing was started; the run says why."""
-    await session.write(
-        lambda tx: recording.refuse_run(tx, session.run_id, refusal, detail=dumps(dict(refusal.facts)))
-    )
+    await session.write(lambda tx: recording.refuse_run(tx, session.run_id, refusal, detail=dumps(dict(refusal.facts))))
     return refusal
 
 
@@ -283,7 +281,9 @@ async def after_a_bug(session: "HeldSession") -> None:
         await asyncio.sleep(0.05)
     records = await asyncio.to_thread(_rest, session, 0) if (session.folder / "spool").exists() else []
     gone = next((record for record in records if record.kind is RecordKind.GONE), None)
-    session.gone = gone if gone is not None else await asyncio.to_thread(end_of_carriers, session, EndReason.SUPERVISOR_LOST)
+    session.gone = (
+        gone if gone is not None else await asyncio.to_thread(end_of_carriers, session, EndReason.SUPERVISOR_LOST)
+    )
     try:
         await close(session)
     except Exception:

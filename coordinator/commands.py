@@ -12,10 +12,12 @@ from coordinator import decisioncodec
 from coordinator.api import (
     AnswerDecision,
     Closed,
+    Extend,
     Finish,
     Interrupt,
     OperatorCommand,
     Reply,
+    Revoke,
     Said,
     Say,
     Stop,
@@ -26,14 +28,14 @@ from store import commands
 from store.canonical import dumps
 from store.db import Tx
 from store.refusal import Refusal
-from store.vocab import CommandState, CommandVerb, DecisionId, RefusalReason, RunId, TurnId
+from store.vocab import CommandState, CommandVerb, DecisionId, MicroUsd, RefusalReason, RunId, TurnId
 
 if TYPE_CHECKING:
     from coordinator.coordinator import Coordinator
 
 log = logging.getLogger(__name__)
 
-ForAnother = Say | AnswerDecision | Interrupt | Stop | StopAll | Finish
+ForAnother = Say | AnswerDecision | Interrupt | Stop | StopAll | Finish | Extend | Revoke
 
 
 def asked_body(command: ForAnother) -> tuple[CommandVerb, RunId | None, str]:
@@ -57,9 +59,14 @@ def asked_body(command: ForAnother) -> tuple[CommandVerb, RunId | None, str]:
             return CommandVerb.STOP_ALL, None, dumps({})
         case Finish():
             return CommandVerb.FINISH, command.run, dumps({})
+        case Extend():
+            body = {"money": command.money, "turns": command.turns, "seconds": command.seconds}
+            return CommandVerb.EXTEND, command.run, dumps(body)
+        case Revoke():
+            return CommandVerb.REVOKE, command.run, dumps({})
 
 
-def _command_of(row: commands.Command) -> OperatorCommand | None:
+def _command_of(row: commands.Command) -> OperatorCommand:
     body: dict[str, Any] = msgspec.json.decode(row.body.encode())
     run = RunId(row.run or 0)
     match row.verb:
@@ -82,8 +89,16 @@ def _command_of(row: commands.Command) -> OperatorCommand | None:
             return StopAll()
         case CommandVerb.FINISH:
             return Finish(run=run)
-        case CommandVerb.EXTEND | CommandVerb.REVOKE:
-            return None
+        case CommandVerb.EXTEND:
+            money = body.get("money")
+            return Extend(
+                run=run,
+                money=None if money is None else MicroUsd(int(money)),
+                turns=body.get("turns"),
+                seconds=body.get("seconds"),
+            )
+        case CommandVerb.REVOKE:
+            return Revoke(run=run)
 
 
 async def take(house: House) -> list[commands.Command]:

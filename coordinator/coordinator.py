@@ -17,6 +17,8 @@ from coordinator.api import (
     Closed,
     ConsoleSnapshot,
     Done,
+    LeaveAll,
+    Left,
     LoadDraft,
     OperatorCommand,
     Pin,
@@ -25,25 +27,28 @@ from coordinator.api import (
     Rename,
     Reply,
     RepositoryView,
+    Resume,
     SaveDraft,
     Seen,
     StartRun,
     Stop,
     StopAll,
+    Sweep,
 )
+from coordinator.attendance import Attendance, Presence
 from coordinator.clock import Clock
 from coordinator.drivers import registry
 from coordinator.feed import Feed
 from coordinator.house import House, HouseSettings
 from coordinator.ids import Ids
-from coordinator.machine import FenceAsked
+from coordinator.machine import AttendanceChanged, FenceAsked, GraceOver
 from coordinator.profiles import AgentProfile, Found, discover
 from coordinator.redaction import Redactor, secrets_of
 from coordinator.session import HeldSession
 from store import authorizations, drafts, incarnations, runs, settings
 from store.db import Ledger, Tx
 from store.refusal import Refusal
-from store.vocab import EndReason, RefusalReason, RunId
+from store.vocab import EndReason, Millis, RefusalReason, RunId
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +66,7 @@ class Coordinator:
         self._found: dict[str, Found] | None = None
         self._poked = asyncio.Event()
         self.swept = sweep.Swept()
+        self._beaten = asyncio.Event()
 
     @classmethod
     @asynccontextmanager
@@ -87,6 +93,9 @@ class Coordinator:
             redactor=Redactor(secrets_of(settings.environment)),
             profiles=tuple(profiles),
             changed=lambda: None,
+            attendance=Attendance(
+                window=settings.timing.attendance, grace=settings.timing.lapse_grace, last_beat=clock.monotonic()
+            ),
         )
         try:
             await ledger.transaction(
@@ -102,6 +111,7 @@ class Coordinator:
                     tasks.create_task(coordinator._listen(), name="pokes"),
                     tasks.create_task(coordinator._take_commands(), name="commands"),
                     tasks.create_task(coordinator._look_at_repository(), name="repository"),
+                    tasks.create_task(coordinator._attend(), name="attendance"),
                 ]
                 try:
                     await coordinator.sweep()
@@ -129,6 +139,13 @@ class Coordinator:
                 return await self._stop(command, who)
             case StopAll():
                 return await self._stop_all(who)
+            case LeaveAll():
+                return await self._leave_all()
+            case Resume():
+                return self._resume(command.run)
+            case Sweep():
+                swept = await self.sweep()
+                return Done(note=f"{len(swept.picked_up)} picked up, {len(swept.ended)} ended")
             case CloseAll():
                 return await self.close()
             case SaveDraft():
@@ -202,7 +219,10 @@ class Coordinator:
         if found is None or driver is None:
             return Refusal(RefusalReason.UNKNOWN_AGENT, {"agent": terms.agent, "agents": ", ".join(self._found or {})})
         given = recording.Admission(
-            incarnation=house.incarnation, operator=who, max_held_sessions=house.settings.max_held_sessions
+            incarnation=house.incarnation,
+            operator=who,
+            max_held_sessions=house.settings.max_held_sessions,
+            pools=house.pools(house.clock.now()),
         )
         title = command.title or proposing.retitle(house.redactor.text(terms.instruction))
         authorization = house.ids.authorization()
@@ -240,6 +260,7 @@ class Coordinator:
     async def sweep(self) -> sweep.Swept:
         """Pick up or settle what consoles that are gone have left."""
         self.swept = await sweep.sweep(self.house, self._begin)
+        self.snapshots.recovered = (len(self.swept.picked_up), len(self.swept.ended))
         self.house.changed()
         return self.swept
 
@@ -278,6 +299,77 @@ class Coordinator:
         for wait in waits:
             wait.cancel()
         return tuple(session.run_id for session in alive if not session.ended.is_set())
+
+    async def _leave_all(self) -> Left:
+        """Shut admission, give every hold to its keeper for the rest of the attendance window."""
+        house = self.house
+        house.shutting = True
+        seconds = max(house.settings.timing.hold_seconds, house.attendance.left(house.clock.monotonic()))
+        alive = [session for session in self.sessions.values() if not session.ended.is_set()]
+        for session in alive:
+            session.leave(seconds)
+        waits = [asyncio.ensure_future(session.ended.wait()) for session in alive]
+        if waits:
+            await asyncio.wait(waits, timeout=house.settings.timing.close_deadline)
+        until = Millis(house.clock.now() + int(seconds * 1000))
+        return Left(until=tuple((session.run_id, until) for session in alive if session.left))
+
+    # -------------------------------------------------------------------------------------------------- attendance
+
+    def beat(self) -> None:
+        """The operator did something. Paused runs stay so until they are resumed."""
+        now = self.house.clock.monotonic()
+        nearly = self.house.attendance.at(now) is not Presence.THERE
+        self.house.attendance = self.house.attendance.beat(now)
+        if nearly:
+            self._beaten.set()
+
+    def _resume(self, run: RunId | None) -> Done:
+        self.beat()
+        resumed = 0
+        for session in self.sessions.values():
+            if session.state.paused and run in (None, session.run_id):
+                session.inbox.command(AttendanceChanged(paused=False))
+                resumed += 1
+        return Done(note=f"{resumed} resumed")
+
+    async def _attend(self) -> None:
+        """Look at each edge of the window what becomes of the holds."""
+        house, was = self.house, Presence.THERE
+        while True:
+            now = house.clock.monotonic()
+            presence = house.attendance.at(now)
+            house.away_in = house.attendance.left(now) if presence is Presence.NEARLY_AWAY else None
+            if presence is not was:
+                self._presence_changed(presence)
+                was = presence
+            house.changed()
+            self._beaten.clear()
+            # While the countdown shows, it is shown again each second.
+            pause = 1.0 if presence is Presence.NEARLY_AWAY else house.attendance.next_change(now) + 0.01
+            try:
+                async with asyncio.timeout(pause):
+                    await self._beaten.wait()
+            except TimeoutError:
+                pass
+
+    def _presence_changed(self, presence: Presence) -> None:
+        for session in self.sessions.values():
+            if session.ended.is_set():
+                continue
+            match presence:
+                case Presence.AWAY if self.house.settings.at_lapse == "stop":
+                    session.order_end(EndReason.LAPSED)
+                case Presence.AWAY:
+                    session.inbox.command(AttendanceChanged(paused=True))
+                case Presence.GRACE_OVER:
+                    # The edge before may have been slept through.
+                    session.inbox.command(AttendanceChanged(paused=True))
+                    session.inbox.command(GraceOver())
+                case Presence.LAPSED:
+                    session.order_end(EndReason.LAPSED)
+                case Presence.THERE | Presence.NEARLY_AWAY:
+                    pass
 
     async def close(self) -> Closed:
         """Shut admission, end every hold under one deadline. Safe to call again."""
@@ -324,4 +416,3 @@ class Coordinator:
 
     def snapshot(self) -> ConsoleSnapshot:
         return self.snapshots.newest
-

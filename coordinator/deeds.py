@@ -49,7 +49,14 @@ async def send_turn(session: "HeldSession", turn: NewTurn) -> Turn | Refusal:
     house = session.house
 
     def record(tx: Tx) -> Turn | Refusal:
-        return recording.record_turn(tx, session.run_id, turn, digest_key=house.digest_key)
+        return recording.record_turn(
+            tx,
+            session.run_id,
+            turn,
+            digest_key=house.digest_key,
+            paused=session.state.paused,
+            pools=house.pools(tx.now),
+        )
 
     recorded: Turn | Refusal = await session.write(record)
     if isinstance(recorded, Refusal):

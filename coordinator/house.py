@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
+from coordinator.attendance import Attendance
 from coordinator.clock import Clock
 from coordinator.constants import Timing
 from coordinator.feed import Feed
 from coordinator.ids import Ids
 from coordinator.profiles import AgentProfile
+from coordinator.recording import Pools
 from coordinator.redaction import Redactor
 from store.db import Ledger
-from store.vocab import IncarnationId, MicroUsd
+from store.vocab import IncarnationId, MicroUsd, Millis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +32,10 @@ class HouseSettings:
     timing: Timing = Timing()
     max_held_sessions: int = 8
     day_budget: MicroUsd | None = None
+    month_budget: MicroUsd | None = None
+    at_lapse: str = "pause"
+    """``pause`` or ``stop``."""
+    at_budget: str = "hold"
     preset: str = "normal"
     default_agent: str | None = None
     practice_script: str = ""
@@ -49,8 +56,22 @@ class House:
     profiles: tuple[AgentProfile, ...]
     changed: Callable[[], None]
     """Say that a new snapshot is due."""
+    away_in: float | None = None
+    """Seconds until the pause, while the countdown shows."""
     trouble: str = ""
     """In words, while the ledger cannot be written."""
     shutting: bool = False
+    attendance: Attendance
     notes: list[str] = field(default_factory=list)
     """What a person must be told after the screen is gone (unsettled holds)."""
+
+    def pools(self, now: Millis) -> Pools:
+        """Money for all runs together, and since when it counts: local midnight, and the first of the month."""
+        here = datetime.fromtimestamp(now / 1000).astimezone()
+        day = here.replace(hour=0, minute=0, second=0, microsecond=0)
+        return Pools(
+            day=self.settings.day_budget,
+            month=self.settings.month_budget,
+            day_began=Millis(int(day.timestamp() * 1000)),
+            month_began=Millis(int(day.replace(day=1).timestamp() * 1000)),
+        )

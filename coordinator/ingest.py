@@ -108,11 +108,7 @@ class Ingest:
     def _events(self, batch: Batch, record: SpoolRecord, at: Millis, found: Sequence[base.AgentEvent]) -> None:
         for n, event in enumerate(found):
             turn = self._turn_now(batch.state)
-            fresh = (
-                self._ids.turn()
-                if isinstance(event, base.TurnBegunByAgent | base.TurnResult)
-                else TurnId("")
-            )
+            fresh = self._ids.turn() if isinstance(event, base.TurnBegunByAgent | base.TurnResult) else TurnId("")
             self._step(batch, machine.AgentSaid(event=event, new_turn=fresh))
             if turn is None or isinstance(event, base.TurnBegunByAgent):
                 turn = self._turn_now(batch.state) or turn
@@ -122,9 +118,7 @@ class Ingest:
             if not isinstance(event, base.TRANSIENT):
                 key = (record.offset, n)
                 kind, body = eventcodec.encode(event, self._redactor.text)
-                batch.rows.append(
-                    NewEvent(offset=record.offset, n=n, turn=turn, at=at, kind=kind, body=body)
-                )
+                batch.rows.append(NewEvent(offset=record.offset, n=n, turn=turn, at=at, kind=kind, body=body))
             batch.feed.append(FeedEvent(run=self._run, turn=turn, at=at, event=event, key=key))
 
     def _turn_now(self, state: SessionState) -> TurnId | None:

@@ -171,13 +171,23 @@ async def _spawn(session: "HeldSession") -> SpawnFailure | None:
     if not await session.write(stamp) or session.stop_reason is not None:
         await born.fence(session.stop_reason or EndReason.STOPPED)
         return None
+    return await start_agent(session)
+
+
+async def start_agent(session: "HeldSession", *, resume: bool = False) -> SpawnFailure | None:
+    """Start this generation of the agent under its keeper; ``resume``: in the conversation of the one before."""
+    house, timing, born = session.house, session.house.settings.timing, session.supervisor
+    if born is None:
+        return SpawnFailure(what="no-answer")
     set_names, drop_names = session.driver.environment()
+    session.cap = _cap(session)
     start = Start(
         program=session.terms.program,
-        session=session.native_id or "",
-        model=session.terms.model,
-        mode=session.terms.mode,
-        cap=_cap(session),
+        session=session.live.native_id or session.native_id or "",
+        resume=resume,
+        model=session.live.model if resume else session.terms.model,
+        mode=(session.live.mode if resume else None) or session.terms.mode,
+        cap=session.cap,
         extra_args=session.profile.args + (("--script", session.terms.script) if session.terms.script else ()),
     )
     agent = AgentSpec(
@@ -199,7 +209,8 @@ async def _spawn(session: "HeldSession") -> SpawnFailure | None:
         )
         if stamped is None:
             return False
-        custody.move(tx, id=session.custody_id, expect=[CustodyState.PROPOSED], to=CustodyState.OPEN)
+        begun = CustodyState.RESTARTING if resume else CustodyState.PROPOSED
+        custody.move(tx, id=session.custody_id, expect=[begun], to=CustodyState.OPEN)
         runs.set_step(tx, id=session.run_id, step="spawned")
         for write in opening:
             control_writes.asked(
@@ -214,6 +225,10 @@ async def _spawn(session: "HeldSession") -> SpawnFailure | None:
         return True
 
     opening = list(session.driver.opening())
+    if resume:
+        ask = session.driver.ask_cost()
+        session.cost_ask = ask.id
+        opening.append(ask)
     if not await session.write(stamp_agent) or session.stop_reason is not None:
         await born.kill()
         return None
@@ -253,4 +268,3 @@ async def send_brief(session: "HeldSession") -> None:
         await session.write(lambda tx: runs.set_step(tx, id=session.run_id, step="live"))
 
     session.spawn(write(), "brief")
-

@@ -67,6 +67,8 @@ class SessionState:
     last_result: TurnResultKind | None = None
     handoff: bool = False
     paused: bool = False
+    restarting: bool = False
+    """The agent is being ended and started again under the same hold."""
     warned: bool = False
 
     @property
@@ -80,7 +82,8 @@ class SessionState:
 
     @property
     def live(self) -> bool:
-        return self.fencing is None and not self.concluding and self.agent_gone is None
+        going = self.fencing is None and not self.concluding and self.agent_gone is None
+        return going and not self.restarting
 
 
 # ------------------------------------------------------------------------------------------------------------- inputs
@@ -161,6 +164,34 @@ class FenceAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AttendanceChanged:
+    """The operator has been away for too long, or is back."""
+
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraceOver:
+    """Away, and the turn in flight has had its time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartBegun:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restarted:
+    """The next generation of the agent was started; it says later that it is ready, and what it counts from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineTold:
+    cumulative: MicroUsd
+    """What the new process counts as spent before its first turn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Extended:
     budget: MicroUsd | None
     max_turns: int
@@ -179,6 +210,11 @@ Input = (
     | InterruptLate
     | FinishAsked
     | FenceAsked
+    | AttendanceChanged
+    | GraceOver
+    | RestartBegun
+    | Restarted
+    | BaselineTold
     | Extended
 )
 
@@ -384,6 +420,21 @@ def step(state: SessionState, given: Input) -> tuple[SessionState, Sequence[Effe
             _finish(s)
         case FenceAsked():
             _fence(s, given.reason)
+        case AttendanceChanged():
+            s.to(paused=given.paused)
+            if not given.paused:
+                s.to(unwanted=0)
+                _next(s)
+        case GraceOver():
+            if state.paused and state.turns and state.live and state.interrupting is None:
+                s.to(interrupting=state.turns[0].id, queue_held=state.queued > 0)
+                s.out(SendInterrupt(background_too=True))
+        case RestartBegun():
+            s.to(restarting=True)
+        case Restarted():
+            s.to(restarting=False, ready=False, agent_gone=None, cumulative=MicroUsd(0))
+        case BaselineTold():
+            s.to(cumulative=given.cumulative)
         case Extended():
             s.to(limits=replace(state.limits, budget=given.budget, max_turns=given.max_turns), warned=False)
             s.out(BookAttention(kind=AttentionKind.BUDGET, key="budget", text="", raised=False))
@@ -410,6 +461,7 @@ def _agent_said(s: _Step, given: AgentSaid) -> None:
             s.out(BookReady(event=event))
             if first and s.state.live:
                 s.out(SendBrief())
+                _next(s)
         case base.ConversationChanged():
             s.out(BookLearned(native_id=event.native_id))
         case base.ModeChanged():
@@ -601,6 +653,8 @@ def _finish(s: _Step) -> None:
 
 
 def _agent_exited(s: _Step, how: str) -> None:
+    if s.state.restarting:
+        return
     s.to(agent_gone=how)
     if s.state.fencing is not None or s.state.concluding:
         return

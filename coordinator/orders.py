@@ -3,18 +3,20 @@
 import contextlib
 from typing import TYPE_CHECKING, assert_never
 
-from coordinator import decisioncodec, deeds, machine, writing
+from coordinator import decisioncodec, deeds, extending, machine, writing
 from coordinator.api import (
     AnswerDecision,
     DismissDecision,
     Done,
     EditQueued,
+    Extend,
     Finish,
     Interrupt,
     LookAtProcesses,
     ProcessView,
     ReleaseQueue,
     Reply,
+    Revoke,
     Said,
     Say,
     SetMode,
@@ -25,7 +27,7 @@ from coordinator.recording import keyed_digest
 from store import attention, control_writes, decisions, queued
 from store.db import Tx
 from store.refusal import Refusal
-from store.vocab import AttentionKind, DecisionId, DecisionKind, DecisionState, RefusalReason, TurnSource
+from store.vocab import AttentionKind, DecisionId, DecisionKind, DecisionState, EndReason, RefusalReason, TurnSource
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession, Order
@@ -41,6 +43,8 @@ SessionCommand = (
     | SetMode
     | SetModel
     | LookAtProcesses
+    | Extend
+    | Revoke
 )
 
 
@@ -48,12 +52,24 @@ async def obey(session: "HeldSession", order: "Order") -> None:
     command = order.command
     if not isinstance(command, SessionCommand):
         raise TypeError(f"not for a session: {command!r}")
-    order.reply(await _obey(session, command, order.operator))
+    if session.state.paused and isinstance(command, Say | AnswerDecision | ReleaseQueue | Extend):
+        # Who acts on it is there.
+        await session.decide(machine.AttendanceChanged(paused=False))
+    reply = await _obey(session, command, order)
+    if reply is not None:
+        order.reply(reply)
     session.house.changed()
 
 
-async def _obey(session: "HeldSession", command: SessionCommand, operator: str) -> Reply:
+async def _obey(session: "HeldSession", command: SessionCommand, order: "Order") -> Reply | None:
+    operator = order.operator
     match command:
+        case Extend():
+            return await extending.extend(session, order, command)
+        case Revoke():
+            session.stopped_by = operator
+            session.order_end(EndReason.REVOKED, by=operator)
+            return Done()
         case Say():
             return await _say(session, command, operator)
         case EditQueued():
@@ -123,8 +139,10 @@ async def _answer(session: "HeldSession", command: AnswerDecision, operator: str
     if bad is not None:
         return bad
     park = decision.kind is DecisionKind.PARK
-    data = b"" if park or decision.state is not DecisionState.OPEN else session.driver.answer(
-        decision.request, command.answer
+    data = (
+        b""
+        if park or decision.state is not DecisionState.OPEN
+        else session.driver.answer(decision.request, command.answer)
     )
     write_id = f"answer-{decision.id}-{command.revision}"
     stored = session.house.redactor.text(decisioncodec.encode_answer(command.answer))

@@ -108,7 +108,10 @@ def builtin(environ: Mapping[str, str] | None = None) -> tuple[AgentProfile, ...
             title="The practice agent",
             driver="rehearsal",
             program=sys.executable,
-            args=("-I", str(Path(__file__).resolve().parent / "rehearsal" / "agent.py"),),
+            args=(
+                "-I",
+                str(Path(__file__).resolve().parent / "rehearsal" / "agent.py"),
+            ),
             billing=Billing.PRACTICE,
         ),
     )

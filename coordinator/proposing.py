@@ -110,6 +110,7 @@ async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> P
         working_seconds=None,
         expires_at=Millis(now + seconds * 1000),
         attendance_seconds=int(house.settings.timing.attendance),
+        at_budget=house.settings.at_budget,
         machine=house.settings.machine,
         uid=house.settings.uid,
         script=asked.script or (house.settings.practice_script if profile.billing is Billing.PRACTICE else ""),
@@ -158,4 +159,3 @@ def retitle(instruction: str) -> str:
         return first
     cut = first[:48].rsplit(" ", 1)[0]
     return f"{cut}…"
-

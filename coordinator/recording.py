@@ -26,11 +26,12 @@ from store import (
     turns,
 )
 from store.db import Tx
-from store.refusal import Refusal
+from store.refusal import Fact, Refusal
 from store.vocab import (
     AttentionKind,
     AuthorizationId,
     AuthorizationState,
+    Billing,
     CostKnowledge,
     CustodyId,
     CustodyState,
@@ -39,6 +40,7 @@ from store.vocab import (
     DecisionState,
     IncarnationId,
     MicroUsd,
+    Millis,
     RefusalReason,
     RunId,
     RunOutcome,
@@ -62,12 +64,49 @@ def keyed_digest(key: str, data: bytes) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pools:
+    """Money for all runs together that pay by the token; None: no limit."""
+
+    day: MicroUsd | None = None
+    month: MicroUsd | None = None
+    day_began: Millis = Millis(0)
+    month_began: Millis = Millis(0)
+
+
+def pool_refused(tx: Tx, pools: Pools, *, wanted: MicroUsd = MicroUsd(0)) -> Refusal | None:
+    """Whether a pool is dry. What open holds may still spend is reserved when more is ``wanted``."""
+    for period, limit, began in (("day", pools.day, pools.day_began), ("month", pools.month, pools.month_began)):
+        if limit is None:
+            continue
+        spent = turns.spent_since(tx, since=began)
+        reserved = _reserved(tx) if wanted else 0
+        if spent + reserved + wanted > limit or spent >= limit:
+            facts: dict[str, Fact] = {"period": period, "spent": spent, "reserved": reserved, "limit": limit}
+            return Refusal(RefusalReason.POOL_EXHAUSTED, facts)
+    return None
+
+
+def _reserved(tx: Tx) -> int:
+    """What runs that are held now may still spend."""
+    total = 0
+    for run in runs.listing(tx, live_only=True, limit=1_000):
+        signed = authorizations.get(tx, AuthorizationId(run.authorization_id))
+        terms = terms_.parse(signed.terms) if signed is not None else None
+        if signed is None or not isinstance(terms, Terms) or terms.billing is not Billing.KEY:
+            continue
+        budget = effective_limits(tx, signed, terms).budget
+        total += max(0, (budget or 0) - turns.spend(tx, run.id).money)
+    return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
     """What one console admits with."""
 
     incarnation: IncarnationId
     operator: str
     max_held_sessions: int
+    pools: "Pools"
 
 
 def admit(tx: Tx, given: Admission, *, terms: Terms, authorization: AuthorizationId, title: str) -> runs.Run | Refusal:
@@ -81,6 +120,9 @@ def admit(tx: Tx, given: Admission, *, terms: Terms, authorization: Authorizatio
         for other in custody.not_closed(tx):
             if other.in_place and other.tree == terms.repository:
                 return Refusal(RefusalReason.TREE_HELD, {"run": other.run, "tree": other.tree})
+    dry = pool_refused(tx, given.pools, wanted=terms.budget or MicroUsd(0)) if terms.billing is Billing.KEY else None
+    if dry is not None:
+        return dry
     stored = terms_.canonical(terms)
     authorizations.sign(
         tx,
@@ -189,9 +231,11 @@ def prove(tx: Tx, proof: Proof, *, digest_key: str) -> custody.Custody | Refusal
     return proposed
 
 
-def record_turn(tx: Tx, run: RunId, turn: NewTurn, *, digest_key: str, paused: bool = False) -> turns.Turn | Refusal:
+def record_turn(
+    tx: Tx, run: RunId, turn: NewTurn, *, digest_key: str, paused: bool = False, pools: Pools | None = None
+) -> turns.Turn | Refusal:
     """A turn, before a byte of it goes: checks in the design's order, then the row."""
-    refusal = turn_refused(tx, run, turn, paused=paused)
+    refusal = turn_refused(tx, run, turn, paused=paused, pools=pools)
     if refusal is not None:
         return refusal
     recorded = turns.record(
@@ -216,7 +260,9 @@ def record_turn(tx: Tx, run: RunId, turn: NewTurn, *, digest_key: str, paused: b
     return recorded
 
 
-def turn_refused(tx: Tx, run: RunId, turn: NewTurn, *, paused: bool = False) -> Refusal | None:
+def turn_refused(
+    tx: Tx, run: RunId, turn: NewTurn, *, paused: bool = False, pools: Pools | None = None
+) -> Refusal | None:
     """Why this turn may not be recorded now, or None. The key that is off asks here too."""
     row = runs.get(tx, run)
     held = custody.of_run(tx, run)
@@ -252,6 +298,10 @@ def turn_refused(tx: Tx, run: RunId, turn: NewTurn, *, paused: bool = False) -> 
         return Refusal(RefusalReason.TURN_CAP, {"turns": spend.turns, "limit": limits.max_turns})
     if limits.budget is not None and spend.money >= limits.budget:
         return Refusal(RefusalReason.BUDGET_EXHAUSTED, {"spent": spend.money, "limit": limits.budget})
+    if pools is not None and terms.billing is Billing.KEY:
+        dry = pool_refused(tx, pools)
+        if dry is not None:
+            return dry
     if not turn.sent.strip():
         return Refusal(RefusalReason.EMPTY_TURN)
     if len(turn.sent) > TURN_BYTES * 2 or len(turn.text.encode()) > TURN_BYTES:

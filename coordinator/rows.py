@@ -31,9 +31,7 @@ class SessionRows:
     @property
     def park_answers(self) -> tuple[Decision, ...]:
         """Answers to parks that wait for their turn, oldest first."""
-        return tuple(
-            d for d in self.decisions if d.kind is DecisionKind.PARK and d.state is DecisionState.ANSWERED
-        )
+        return tuple(d for d in self.decisions if d.kind is DecisionKind.PARK and d.state is DecisionState.ANSWERED)
 
     @property
     def open_parks(self) -> tuple[Decision, ...]:

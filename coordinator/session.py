@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coordinator import adopt, closing, deeds, launch, machine, orders
+from coordinator import adopt, closing, deeds, extending, launch, machine, orders
 from coordinator.api import EndingView, OperatorCommand, Reply
 from coordinator.custody.client import Supervisor
 from coordinator.custody.types import RecordKind, SpoolRecord
@@ -32,7 +32,7 @@ from store import attention, custody
 from store.db import Tx
 from store.faults import LedgerBusy, StorageFault
 from store.refusal import Refusal
-from store.vocab import AttentionKind, CustodyId, EndReason, Millis, RunId
+from store.vocab import AttentionKind, CustodyId, EndReason, MicroUsd, Millis, RunId
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +48,13 @@ class Order:
     def reply(self, reply: Reply) -> None:
         if not self.answer.done():
             self.answer.set_result(reply)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveAsked:
+    """The console goes; its holds stay."""
+
+    seconds: float
 
 
 class HeldSession:
@@ -75,7 +82,7 @@ class HeldSession:
         self.driver = driver
         self.operator = operator
         self.limits = limits
-        self.inbox: Inbox[Order | machine.Input] = Inbox()
+        self.inbox: Inbox[Order | LeaveAsked | machine.Input] = Inbox()
         self.live = Live(mode=terms.mode, model=terms.model)
         self.state = machine.SessionState(
             limits=machine.Limits(
@@ -110,6 +117,11 @@ class HeldSession:
         self.failure: Refusal | None = None
         self.waiters: list[asyncio.Future[Reply]] = []
         """Those who asked for a stop, answered when its books are closed."""
+        self.cap: MicroUsd | None = None
+        """The agent's own cap, as it was started with."""
+        self.cost_ask = ""
+        self.restart_order: Order | None = None
+        """Who asked for more money, while the agent is started again for it."""
         self.reattached = 0
         self.left = False
         """Given back without an end: its keeper lives on, the next console picks it up."""
@@ -230,6 +242,8 @@ class HeldSession:
             while (given := self.inbox.take_command()) is not None:
                 if isinstance(given, Order):
                     await orders.obey(self, given)
+                elif isinstance(given, LeaveAsked):
+                    await self._leave(given.seconds)
                 else:
                     await self.decide(given)
             records, lost = self.inbox.take_records()
@@ -237,8 +251,13 @@ class HeldSession:
                 await self.take_in(records)
             if lost and self.gone is None:
                 await closing.without_wire(self)
+            if self._gone_for_a_restart():
+                await extending.go_on(self)
         if not self.left:
             await closing.close(self)
+
+    def _gone_for_a_restart(self) -> bool:
+        return self.gone is not None and bool(self.gone.facts.get("restart")) and self.stop_reason is None
 
     async def pump(self, supervisor: Supervisor) -> None:
         """Carry the supervisor's records to the inbox."""
@@ -262,7 +281,6 @@ class HeldSession:
         """Commit a batch, show it, act on it."""
         if batch.rows or batch.books or batch.writes or batch.offset:
 
-
             def commit(tx: Tx) -> SessionRows:
                 self.ingest.commit(tx, batch, generation=self.generation)
                 return read_rows(tx, self.run_id)
@@ -276,6 +294,8 @@ class HeldSession:
         if batch.feed:
             self.house.feed.put(self.run_id, batch.feed)
         self.house.changed()
+        if self.cost_ask:
+            await extending.take_baseline(self, batch.feed)
         for act in batch.acts:
             await deeds.carry_out(self, act)
         self._renew_farewell()
@@ -373,6 +393,19 @@ class HeldSession:
                 case _:
                     log.warning("run %s: no timer is called %s", self.run_id, name)
 
+    def leave(self, until_seconds: float) -> None:
+        """Give it back without an end: its keeper holds it so long."""
+        self.inbox.command(LeaveAsked(seconds=until_seconds))
+
+    async def _leave(self, seconds: float) -> None:
+        supervisor = self.supervisor
+        if supervisor is None or self.stop_reason is not None or self.concluding is not None:
+            return
+        with contextlib.suppress(ConnectionError, OSError):
+            await supervisor.hold(seconds, reason=EndReason.LAPSED, expires_at_ms=self.limits.expires_at)
+            await supervisor.detach()
+        self.left = True
+
     async def _renew(self) -> None:
         """Say to the supervisor that this actor answers. Expiry is looked at here too, by the wall clock."""
         supervisor, timing = self.supervisor, self.house.settings.timing
@@ -386,6 +419,9 @@ class HeldSession:
         remaining, reason = timing.hold_seconds, EndReason.CONSOLE_LOST
         if left < remaining:
             remaining, reason = left, EndReason.EXPIRED
+        lapse = self.house.attendance.lapses_in(self.house.clock.monotonic())
+        if lapse < remaining:
+            remaining, reason = lapse, EndReason.LAPSED
         with contextlib.suppress(ConnectionError, OSError):
             await supervisor.hold(remaining, reason=reason, expires_at_ms=self.limits.expires_at)
         self._look_for_silence()

@@ -27,7 +27,7 @@ from coordinator.terms import Terms, parse
 from store import attention, events, incarnations, runs, turns
 from store.db import Tx
 from store.refusal import Refusal
-from store.vocab import AttentionKind, MicroUsd, Millis, RunId
+from store.vocab import AttentionKind, MicroUsd, RunId
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
@@ -50,6 +50,7 @@ class Snapshots:
         self._attention: tuple[attention.AttentionItem, ...] = ()
         self._today = MicroUsd(0)
         self.newest = ConsoleSnapshot(now=house.clock.now(), operator=house.settings.operator)
+        self.recovered = (0, 0)
         self.wakes: list[Callable[[], None]] = []
 
     async def keep(self) -> None:
@@ -68,7 +69,9 @@ class Snapshots:
     async def _make(self) -> ConsoleSnapshot:
         house = self._house
         now = house.clock.now()
-        items, today = await house.ledger.read(lambda tx: (attention.open_items(tx), spent_today(tx, now)))
+        items, today = await house.ledger.read(
+            lambda tx: (attention.open_items(tx), turns.spent_since(tx, since=house.pools(now).day_began))
+        )
         shown: dict[RunId, SessionView] = dict(self._past)
         paged = {item.run for item in items if item.kind in PAGED}
         for run, session in self._sessions.items():
@@ -94,6 +97,8 @@ class Snapshots:
             today_limit=house.settings.day_budget,
             repository=self.repository,
             admission_open=not house.shutting,
+            away_in=house.away_in,
+            recovered=self.recovered,
             storage_trouble=house.trouble,
         )
 
@@ -137,10 +142,6 @@ class Snapshots:
             first=rows[0].id if len(rows) == asked.limit else 0,
             live_from=rows[-1].offset if rows else 0,
         )
-
-
-def spent_today(tx: Tx, now: Millis) -> MicroUsd:
-    return turns.spent_since(tx, since=Millis(now - now % 86_400_000))
 
 
 def past_view(tx: Tx, run: RunId) -> SessionView | None:

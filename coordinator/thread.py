@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
-from coordinator.api import CloseAll, Closed, ConsoleSnapshot, FeedEvent, OperatorCommand, Reply
+from coordinator.api import CloseAll, Closed, ConsoleSnapshot, FeedEvent, LeaveAll, OperatorCommand, Reply
 from coordinator.clock import Clock, RealClock
 from coordinator.coordinator import Coordinator
 from coordinator.house import HouseSettings
@@ -61,11 +61,11 @@ class CoordinatorThread:
         self._thread.start()
         return self._ready.result()
 
-    def close(self) -> Closed:
-        """End every hold, wait for the books, end the thread."""
+    def close(self, *, leave: bool = False) -> Closed:
+        """End every hold, or leave them held; wait for the books, end the thread."""
         result = Closed(unsettled=())
         if self._thread.is_alive() and self._loop is not None and self._over is not None:
-            reply = self.submit(CloseAll()).result()
+            reply = self.submit(LeaveAll() if leave else CloseAll()).result()
             if isinstance(reply, Closed):
                 result = reply
             with contextlib.suppress(RuntimeError):
@@ -100,7 +100,10 @@ class CoordinatorThread:
         return coordinator.house.feed.drain(run) if coordinator is not None else ((), 0)
 
     def beat(self) -> None:
-        """Attendance comes with the next part of the work; the call has its place already."""
+        loop, coordinator = self._loop, self._coordinator
+        if loop is not None and coordinator is not None:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(coordinator.beat)
 
     # ------------------------------------------------------------------------------------------------------ thread
 

@@ -175,6 +175,7 @@ def session_view(
         turns=tuple(turn_view(turn) for turn in rows.turns),
         in_flight=flying,
         queued=tuple(QueuedView(id=q.id, place=q.place, text=q.text) for q in rows.queued),
+        paused=state.paused if state else False,
         queue_held=state.queue_held if state else False,
         decisions=tuple(decision_view(d) for d in decision_rows),
         plan=shown.plan,
@@ -201,5 +202,3 @@ def session_view(
 def attention_view(item: attention.AttentionItem) -> AttentionView:
     decision = DecisionId(int(item.key)) if item.kind is AttentionKind.DECISION and item.key.isdigit() else None
     return AttentionView(id=item.id, run=item.run, kind=item.kind, text=item.text, since=item.since, decision=decision)
-
-

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from app.console.keys import Where
 from app.console.views.standing import all_waiting, ended, foreign, waiting
 from app.wording import sentence
-from coordinator.api import AnswerDecision, DecisionView
+from coordinator.api import AnswerDecision, DecisionView, Extend
 from coordinator.drivers.base import Answer
 from store.refusal import Refusal
-from store.vocab import DecisionId, RunId
+from store.vocab import DecisionId, MicroUsd, RunId
 
 if TYPE_CHECKING:
     from app.console.deeds import Deeds
@@ -74,6 +74,16 @@ class Answering:
         here = self._deeds.drive.decision_in_view
         at = (ids.index(here) + by) % len(ids) if here in ids else 0
         await self.go_to_waiting(asked[at][2], asked[at][1])
+
+    async def extend(self, run: RunId, money: MicroUsd | None, seconds: int | None) -> None:
+        card = self._deeds.drive.card
+        card.busy("extending …")
+        reply = await self._deeds.order(Extend(run=run, money=money, seconds=seconds))
+        card.busy("")
+        if isinstance(reply, Refusal):
+            card.say(sentence(reply))
+            return
+        self.focus_back()
 
     async def answer(self, decision: DecisionView, answer: Answer) -> None:
         card = self._deeds.drive.card

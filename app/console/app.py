@@ -20,6 +20,7 @@ from app.console.messages import (
     CardLeft,
     Edited,
     Entered,
+    ExtendWanted,
     LeftText,
     Moved,
     OtherWaiting,
@@ -173,6 +174,9 @@ class FootplateApp(App[int]):
 
     async def on_answered(self, message: Answered) -> None:
         self.deeds.spawn(self.deeds.answering.answer(message.decision, message.answer))
+
+    def on_extend_wanted(self, message: ExtendWanted) -> None:
+        self.deeds.spawn(self.deeds.answering.extend(message.run, message.money, message.seconds))
 
     def on_card_left(self, message: CardLeft) -> None:
         self.deeds.answering.focus_back()

@@ -38,6 +38,7 @@ from coordinator.api import (
     ReleaseQueue,
     Rename,
     Reply,
+    Resume,
     Say,
     Seen,
     SessionView,
@@ -105,6 +106,10 @@ class Deeds:
 
     def key(self, key: str) -> bool:
         """A key in the keys focus; digits do nothing there."""
+        if key == "escape":
+            if self._escaped():
+                self.spawn(self.do("interrupt"))
+            return True
         if self.session is not None:
             if move(self.drive.transcript, key):
                 return True
@@ -169,6 +174,8 @@ class Deeds:
                 self.answering.to_card()
             case "waiting-list":
                 self.open_waiting()
+            case "resume":
+                await self.order_and_say(Resume(), "all go on")
             case "help":
                 self.app.push_screen(Help(self.app.table))
             case "mouse":
@@ -237,6 +244,9 @@ class Deeds:
     # -------------------------------------------------------------------------------------------------------- composer
 
     async def entered(self, text: str) -> None:
+        if not text.strip() and any(one.paused for one in self.drive.snapshot.sessions):
+            await self.do("resume")
+            return
         session = self.session
         if session is None:
             await self.starting.entered(text)
@@ -262,7 +272,22 @@ class Deeds:
         self.starting.edited()
         self.drive.paint_status()
 
+    def _escaped(self) -> bool:
+        """Esc Esc within a second, where it is allowed and a turn runs; the first one announces it."""
+        if not self.app.options.escape_twice or why_dead("interrupt", self.drive.situation()) is not None:
+            return False
+        at, before = self.app.pressed_at, self._escape_at
+        self._escape_at = at
+        if at - before <= 1.0:
+            self._escape_at = float("-inf")
+            return True
+        self.drive.say("Esc again within a second interrupts the turn", "grey")
+        return False
+
+    _escape_at = float("-inf")
+
     def left_composer(self) -> None:
+        self._escaped()
         self.drive.focus_keys()
 
     # --------------------------------------------------------------------------------------------------- small things

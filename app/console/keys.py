@@ -121,6 +121,7 @@ TABLE: tuple[Key, ...] = (
     _key("model", "M", K, "choose the model"),
     _key("mode", "S", K, "choose how it asks"),
     _key("release", "R", K, "send what waits in the line"),
+    _key("resume", "A", K, "go on with all that paused while you were away"),
     _key("unqueue", "U", K, "take back what waits in the line"),
     _key("zoom", "z", K, "the conversation alone"),
     _key("mouse", "m", K, "give the mouse to the terminal, or take it back"),

@@ -4,7 +4,7 @@ from textual.message import Message
 
 from coordinator.api import DecisionView
 from coordinator.drivers.base import Answer
-from store.vocab import RunId
+from store.vocab import MicroUsd, RunId
 
 
 class Moved(Message):
@@ -65,6 +65,16 @@ class Answered(Message):
         super().__init__()
         self.decision = decision
         self.answer = answer
+
+
+class ExtendWanted(Message):
+    """More money, or a later end, for a run that holds or is about to."""
+
+    def __init__(self, run: RunId, money: MicroUsd | None = None, seconds: int | None = None) -> None:
+        super().__init__()
+        self.run = run
+        self.money = money
+        self.seconds = seconds
 
 
 class CardLeft(Message):

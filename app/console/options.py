@@ -23,6 +23,8 @@ class ConsoleOptions:
     """Shown as ``~`` in paths."""
     keymap: Mapping[str, str] = field(default_factory=dict)
     """Action id to key, from the configuration."""
+    escape_twice: bool = False
+    """Esc Esc within a second interrupts; never over ssh."""
     now: Callable[[], Millis] | None = None
     """Wall clock for ages; None: they stand as in the snapshot."""
     monotonic: Callable[[], float] = time.monotonic

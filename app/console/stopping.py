@@ -6,7 +6,7 @@ from app.console.presses import Press, TwicePressed
 from app.console.screens.asking import Quit, StopAllSheet
 from app.console.views.actions import holds, why_dead
 from app.wording import sentence
-from coordinator.api import CloseAll, Closed, Stop, StopAll
+from coordinator.api import CloseAll, Closed, LeaveAll, Stop, StopAll
 from store.refusal import Refusal
 from store.vocab import RunId
 
@@ -60,9 +60,19 @@ class Stopping:
         self._deeds.app.call_after_refresh(lambda: sheet.fill(self._deeds.drive.snapshot))
 
     def _quit_answered(self, value: str | None) -> None:
-        if value == "end":
+        if value == "leave":
+            self._deeds.spawn(self._leave())
+        elif value == "end":
             self._deeds.drive.say("ending all, then quitting", "red")
             self._deeds.spawn(self._close())
+
+    async def _leave(self) -> None:
+        """Keepers stay with every hold; the next console picks them up."""
+        reply = await self._deeds.order(LeaveAll())
+        if isinstance(reply, Refusal):
+            self._deeds.say(sentence(reply))
+            return
+        self._deeds.app.exit(0)
 
     async def _close(self) -> None:
         reply = await self._deeds.order(CloseAll())

@@ -35,6 +35,9 @@ class Viewing:
     async def begin(self) -> None:
         """The session in view at the start: none with a brief given or nothing held, else the first of the list."""
         options = self._deeds.app.options
+        picked, over = self._deeds.drive.snapshot.recovered
+        if picked or over:
+            self._deeds.drive.say(f"recovered at start: {picked} picked up, {over} ended", "grey")
         snapshot = self._deeds.drive.snapshot
         first = next((one for one in ordered(snapshot) if one.group is not Group.ENDED), None)
         if options.brief or first is None:

@@ -454,6 +454,14 @@ class Driver(Protocol):
         """What ends this agent well just now: open requests answered as cancelled, then its own end."""
         ...
 
+    def ask_cost(self) -> ControlWrite:
+        """Ask a resumed process what it counts from; the ``ControlAcked`` of this id has it (``cost_told``)."""
+        ...
+
+    def cost_told(self, acked: ControlAcked) -> MicroUsd | None:
+        """The baseline in that answer; None where it is not told."""
+        ...
+
     def slash(self, text: str) -> str | None:
         """The agent's own command that this text would run, or None. Pure look-up in what ``SessionReady`` told."""
         ...

@@ -16,6 +16,7 @@ from coordinator.drivers.base import (
     AgentEvent,
     Answer,
     Capabilities,
+    ControlAcked,
     ControlWrite,
     Start,
     Unknown,
@@ -198,6 +199,9 @@ class ClaudeDriver:
         """Ask what has been spent, before a resumed process's first turn; ``cost_told`` reads its ``ControlAcked``."""
         return self._control({"subtype": "get_usage"})
 
+    def cost_told(self, acked: ControlAcked) -> MicroUsd | None:
+        return micro_usd(mapping(acked.detail, "session").get("total_cost_usd"))
+
     def farewell(self) -> bytes:
         denials = [
             _response(request, {"behavior": "deny", "message": _ENDED, "interrupt": True})
@@ -257,11 +261,6 @@ class RehearsalDriver(ClaudeDriver):
         )
         # The profile's own arguments name the module to run, so they stand before the protocol's flags.
         return (program, *start.extra_args, *flags)
-
-
-def cost_told(detail: Json) -> MicroUsd | None:
-    """The process's cost so far, in the answer to ``ask_cost``; None where it is not told."""
-    return micro_usd(mapping(detail, "session").get("total_cost_usd"))
 
 
 def _request(id: str, request: Json) -> bytes:

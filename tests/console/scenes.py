@@ -348,6 +348,22 @@ SCENES: dict[str, Scene] = {
             )
         )
     ),
+    "ends-soon": Scene(
+        lambda: make_snapshot(
+            checkout(decisions=(), queued=(), budget=make_budget(expires_at=Millis(NOW + 9 * MINUTE))),
+            attention=(
+                AttentionView(
+                    id=1, run=RunId(12), kind=AttentionKind.ENDS_SOON, text="ends at 08:09", since=ago(MINUTE)
+                ),
+            ),
+        ),
+        to_the_card,
+    ),
+    "paused": Scene(
+        lambda: make_snapshot(
+            *(replace(one, paused=one.group is not Group.ENDED) for one in (checkout(decisions=()), *others()))
+        )
+    ),
     "ending": Scene(only(checkout(decisions=(), group=Group.WORKING, ending=ENDING, custody=CustodyState.FENCING))),
     "ended": Scene(lambda: make_snapshot(stopped(), today_limit=None), presses("escape", "J")),
     "ended-left": Scene(

@@ -19,9 +19,12 @@ from coordinator.api import (
     AnswerDecision,
     CloseAll,
     ConsoleSnapshot,
+    Extend,
     Group,
     Interrupt,
+    LeaveAll,
     Propose,
+    Resume,
     SaveDraft,
     Say,
     Seen,
@@ -32,9 +35,9 @@ from coordinator.api import (
 )
 from coordinator.drivers.base import Allow, Deny, QuestionReply
 from store.refusal import Refusal
-from store.vocab import DecisionState, RefusalReason, RunId
+from store.vocab import DecisionState, MicroUsd, RefusalReason, RunId
 from tests.console.driving import alone, burst, quiet, ripe_card, settled, typed
-from tests.console.scenes import LONG, QUESTION, QUESTIONS, checkout, full, permission
+from tests.console.scenes import LONG, QUESTION, QUESTIONS, SCENES, checkout, full, permission
 from tests.fakes.backend import NOW, FakeBackend, make_decision, make_session, make_snapshot
 from tests.waiting import eventually
 
@@ -434,6 +437,64 @@ async def test_quit_with_nothing_held_does_not_ask() -> None:
     async with console(make_snapshot()) as (app, pilot, _backend):
         await pilot.press("ctrl+q")
         await eventually(lambda: app.return_value == 0)
+
+
+async def test_leaving_leaves_everything_to_its_keepers() -> None:
+    async with console(full()) as (app, pilot, backend):
+        await alone(app, pilot, "ctrl+q")
+        sheet = app.screen
+        assert isinstance(sheet, Quit)
+        await eventually(lambda: sheet.ripe)
+        await quiet(app)
+        await pilot.press("1")
+        await eventually(lambda: app.return_value == 0)
+        assert backend.given(LeaveAll) and not backend.given(CloseAll)
+
+
+async def test_at_a_budget_one_key_extends_and_another_takes_an_amount() -> None:
+    async with console(SCENES["budget"].snapshot()) as (app, pilot, backend):
+        await alone(app, pilot, "tab")
+        await ripe_card(app)
+        await alone(app, pilot, "1")
+        await eventually(lambda: backend.given(Extend))
+        assert backend.given(Extend) == [Extend(run=RunId(12), money=MicroUsd(5_000_000))]
+        await alone(app, pilot, "tab")
+        await ripe_card(app)
+        await alone(app, pilot, "2")
+        await typed(app, pilot, "lots")
+        await alone(app, pilot, "enter")
+        assert "no amount" in app.drive.card.said
+        await ripe_card(app)
+        await alone(app, pilot, "2")
+        await typed(app, pilot, "2.50")
+        await alone(app, pilot, "enter")
+        await eventually(lambda: len(backend.given(Extend)) == 2)
+        assert backend.given(Extend)[1].money == 2_500_000
+
+
+async def test_enter_with_nothing_written_resumes_what_paused() -> None:
+    async with console(SCENES["paused"].snapshot()) as (app, pilot, backend):
+        await alone(app, pilot, "enter")
+        await eventually(lambda: backend.given(Resume))
+        assert backend.given(Say) == []
+
+
+async def test_escape_twice_interrupts_only_where_it_is_allowed() -> None:
+    for allowed in (True, False):
+        async with console(full(), options=ConsoleOptions(escape_twice=allowed)) as (app, pilot, backend):
+            await alone(app, pilot, "escape")
+            assert ("Esc again" in app.drive.said.text) is allowed
+            await alone(app, pilot, "escape")
+            await settled(pilot)
+            assert bool(backend.given(Interrupt)) is allowed
+
+
+async def test_a_card_that_is_not_wholly_on_the_screen_is_not_answered() -> None:
+    async with console(full(), size=(80, 10)) as (app, pilot, backend):
+        await on_card(app, pilot)
+        await alone(app, pilot, "1")
+        assert answers(backend) == []
+        assert "too low" in app.drive.card.said
 
 
 # --------------------------------------------------------------------------------------------------------- small things

@@ -17,8 +17,8 @@ from coordinator.custody.types import RecordKind
 from coordinator.drivers import registry
 from coordinator.drivers.base import TRANSIENT, Allow
 from store import custody, events
-from store.vocab import DecisionState, EndReason, RunId, RunOutcome, TurnResultKind, TurnState
 from store.verify import verify
+from store.vocab import DecisionState, EndReason, RunId, RunOutcome, TurnResultKind, TurnState
 from tests.coordinator.held import Holding, bash, holding, script
 from tests.waiting import eventually, wait_until
 
@@ -81,9 +81,7 @@ async def test_the_next_console_carries_on_the_same_live_turn(tmp_path: Path) ->
         assert held.coordinator.swept.picked_up == (run,)
         view = await held.until(run, lambda v: v.decisions and v.decisions[0].state is DecisionState.OPEN)
         asked = view.decisions[0]
-        answer = AnswerDecision(
-            run=run, decision=asked.id, revision=1, payload_hash=asked.payload_hash, answer=Allow()
-        )
+        answer = AnswerDecision(run=run, decision=asked.id, revision=1, payload_hash=asked.payload_hash, answer=Allow())
         assert isinstance(await held.do(answer), Done)
         view = await held.until(run, lambda v: v.turns[0].state is TurnState.SETTLED)
         assert view.turns[0].result is TurnResultKind.SUCCESS and (held.tree / "one.txt").exists()

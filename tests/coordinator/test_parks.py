@@ -10,7 +10,11 @@ from store.refusal import Refusal
 from store.vocab import DecisionKind, DecisionState, RefusalReason, RunOutcome, TurnSource, TurnState
 from tests.coordinator.held import holding, script
 
-PARK = {"question": "Which database?", "options": [{"label": "sqlite"}, {"label": "postgres"}], "recommendation": "sqlite"}
+PARK = {
+    "question": "Which database?",
+    "options": [{"label": "sqlite"}, {"label": "postgres"}],
+    "recommendation": "sqlite",
+}
 
 
 def mailbox(run: int, **what: object) -> dict[str, object]:
@@ -33,9 +37,7 @@ async def test_a_park_waits_and_its_answer_rides_in_a_turn(tmp_path: Path) -> No
         assert isinstance(await held.do(command), Done)
         again = await held.do(command)
         assert isinstance(again, Refusal) and again.reason is RefusalReason.ALREADY_ANSWERED
-        view = await held.until(
-            run, lambda v: len(v.turns) == 3 and all(t.state is TurnState.SETTLED for t in v.turns)
-        )
+        view = await held.until(run, lambda v: len(v.turns) == 3 and all(t.state is TurnState.SETTLED for t in v.turns))
         answer = view.turns[1]
         assert answer.source is TurnSource.ANSWER
         assert "sqlite" in answer.text and "for now" in answer.text and "Ada" in answer.text

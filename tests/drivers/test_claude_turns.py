@@ -28,7 +28,7 @@ from coordinator.drivers.base import (
     TurnBegunByAgent,
     TurnResult,
 )
-from coordinator.drivers.claude import ClaudeDriver, cost_told
+from coordinator.drivers.claude import ClaudeDriver
 from store.vocab import FailureKind, TurnId, TurnResultKind
 from tests.drivers.recordings import replay
 
@@ -180,7 +180,7 @@ def test_controls_are_acknowledged(generation: str) -> None:
     assert any(not a.ok and "bypassPermissions" in a.detail["error"] for a in acks)
     assert ModeChanged(mode="acceptEdits") in events
     assert any(isinstance(e, ModelChanged) for e in events)
-    assert next(cost_told(a.detail) for a in acks if "session" in a.detail) in (12_000, 15_000)
+    assert next(ClaudeDriver("x").cost_told(a) for a in acks if "session" in a.detail) in (12_000, 15_000)
 
 
 def test_idle_is_told() -> None:

@@ -19,6 +19,8 @@ from coordinator.api import (
     Done,
     FeedEvent,
     Group,
+    LeaveAll,
+    Left,
     LoadDraft,
     OperatorCommand,
     Proposal,
@@ -310,6 +312,8 @@ class FakeBackend:
                 return self.drafts.get(key, "")
             case ReadTranscript(run=run):
                 return self.pages.get(run, TranscriptPage(events=(), first=0, live_from=0))
+            case LeaveAll():
+                return Left(until=())
             case CloseAll():
                 return Closed(unsettled=())
             case _:

@@ -99,9 +99,16 @@ class Asking(Sheet[str | None]):
         self.foot_lines.put((rows[0], (Span(words, "amber"),)))
 
 
+QUIT_OPTIONS = (
+    ("1", "leave them held", "leave"),
+    ("2", "finish idle ones, stop the rest", "end"),
+    ("3", "back", "back"),
+)
+
+
 class Quit(Asking):
     def __init__(self, glyphs: Glyphs, now: Millis) -> None:
-        super().__init__("Quit? This is held:", (("2", "end them and quit", "end"), ("3", "back", "back")), glyphs, now)
+        super().__init__("Quit? This is held:", QUIT_OPTIONS, glyphs, now)
 
 
 class StopAllSheet(Asking):

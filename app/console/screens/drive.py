@@ -21,7 +21,7 @@ from app.console.views.glyphs import Glyphs
 from app.console.views.ink import Line, Span, cut, one_line
 from app.console.views.lists import list_picture, strip_line
 from app.console.views.panel import panel_lines
-from app.console.views.standing import all_waiting, ended, foreign, session_of, waiting, waiting_since
+from app.console.views.standing import all_waiting, ended, ends_soon, foreign, session_of, waiting, waiting_since
 from app.console.views.start import empty_lines
 from app.console.widgets.card import Card
 from app.console.widgets.composer import Composer
@@ -164,6 +164,7 @@ class Drive(Screen[None]):
         self.set_class(not self.wide, "-narrow")
         self.set_class(width >= RICH, "-rich")
         self.set_class(self.zoomed, "-zoomed")
+        self.set_class((self.size.height or self.app.size.height) < 24, "-low")
         self.set_class(session is None, "-no-session")
         self.set_class(session is not None and self.panel_wanted, "-panel")
         self.title_bar.put((console_title(snapshot, now, width, home, glyphs),))
@@ -193,6 +194,8 @@ class Drive(Screen[None]):
             self.session_title.parts = parts
             self.block.put(self._block_rows(session, now, width - 2))
             self.queue.put(queue_lines(session, width - 2, now))
+        low = (self.size.height or self.app.size.height) <= 24
+        self.composer.styles.max_height = 4 if low and session is not None and session.queued else 5
         self.rule.put(((Span(self.glyphs.rule * width, "faint"),),))
         self._paint_card(session, now)
         self.terms.show(self.proposal if session is None else None, now)
@@ -227,12 +230,13 @@ class Drive(Screen[None]):
             # A newer request queues behind; only when the one in view has left does the oldest of the others come up.
             chosen = live[0]
         self.decision_in_view = chosen.id if chosen is not None else None
-        budget = (
+        limited = (
             chosen is None
             and session is not None
-            and session.at_budget
+            and not foreign(session)
             and not ended(session)
             and session.ending is None
+            and (session.at_budget or ends_soon(self.snapshot, session))
         )
         since = (
             chosen.asked_at
@@ -241,19 +245,22 @@ class Drive(Screen[None]):
         )
         others = len(live) > 1 or len(all_waiting(self.snapshot)) > 1
         self.card.show(
-            session if chosen is not None or budget else None,
+            session if chosen is not None or limited else None,
             chosen,
             place=live.index(chosen) + 1 if chosen is not None else 1,
             count=max(len(live), 1),
             others=others,
             waited=age(now - since) if since is not None else "",
             max_height=self._card_height(chosen),
+            limited=limited,
         )
 
     def _card_height(self, decision: DecisionView | None) -> int:
         height = self.size.height or self.app.size.height
         if self.card.opened:
             return max(height - (13 if self.wide else 14), 8)
+        if height < 24:
+            return max(min(8, height - 9), 5)
         return 8 if height < 30 else max(height * 2 // 5, 9)
 
     def _placeholder(self, session: SessionView | None) -> str:
@@ -272,6 +279,8 @@ class Drive(Screen[None]):
             row: Line = (Span(cut(self.said.text, width), self.said.ink),)
         elif self.snapshot.storage_trouble:
             row = (Span(cut(f"{self.glyphs.ended} {one_line(self.snapshot.storage_trouble)}", width), "red"),)
+        elif (general := self._general_words()) is not None:
+            row = (Span(cut(general, width), "amber"),)
         elif session is not None and session.interrupting:
             row = (Span("interrupting the turn; what waits in the line stays there", "grey"),)
         elif session is not None and session.status:
@@ -281,6 +290,21 @@ class Drive(Screen[None]):
         else:
             row = ()
         self.status.put((row,))
+
+    def _general_words(self) -> str | None:
+        """What concerns no one session, or all of them."""
+        snapshot = self.snapshot
+        loose = next((one for one in snapshot.attention if one.run is None), None)
+        if loose is not None:
+            return f"{self.glyphs.needs} needs a person: {one_line(loose.text)}"
+        paused = sum(1 for one in snapshot.sessions if one.paused and not ended(one))
+        if paused:
+            return f"{self.glyphs.needs} {paused} paused, you were away: Enter in an empty text resumes all"
+        if snapshot.away_in is not None:
+            # In whole minutes: it is no reason to paint each second.
+            minutes = max(round(snapshot.away_in / 60), 1)
+            return f"are you there? runs pause in {minutes}m; any key keeps them going"
+        return None
 
     def _slash_words(self) -> str | None:
         """Which way a leading slash goes, said before Enter."""

@@ -61,6 +61,8 @@ def _of_its_own(action: str, at: Situation, session: SessionView | None) -> str 
                 if at.snapshot.admission_open
                 else "no new session just now: Footplate is closing or looking after old ones"
             )
+        case "resume":
+            return None if any(one.paused for one in at.snapshot.sessions) else "nothing is paused"
         case "panel":
             return None if at.wide else "the panel needs a screen of 100 columns; l shows the same"
         case "session-down" | "session-up":

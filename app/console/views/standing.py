@@ -6,7 +6,7 @@ The one place where such things are derived, so that list, strip, title, card an
 from app.console.views.ink import Span, one_line
 from app.wording import age, coarse_age, decision_kind, end_reason, money, outcome
 from coordinator.api import ConsoleSnapshot, DecisionView, Group, SessionView, TurnView
-from store.vocab import Billing, DecisionState, Millis, RunId, RunOutcome
+from store.vocab import AttentionKind, Billing, DecisionState, Millis, RunId, RunOutcome
 
 SILENT_FROM = 30_000
 """Milliseconds without an event after which silence is said."""
@@ -45,6 +45,10 @@ def all_waiting(snapshot: ConsoleSnapshot) -> tuple[tuple[Millis, RunId], ...]:
         if since is not None:
             found.append((since, session.run))
     return tuple(sorted(found))
+
+
+def ends_soon(snapshot: ConsoleSnapshot, session: SessionView) -> bool:
+    return any(one.run == session.run and one.kind is AttentionKind.ENDS_SOON for one in snapshot.attention)
 
 
 def in_flight(session: SessionView) -> TurnView | None:
@@ -108,6 +112,8 @@ def doing(snapshot: ConsoleSnapshot, session: SessionView, now: Millis, *, ticki
         return Span(f"ending · {short_age(now - session.ending.since, ticking)}", "red")
     if foreign(session):
         return Span(f"held by {one_line(session.owner)}", "grey")
+    if session.paused and not ended(session):
+        return Span("paused, you were away", "amber")
     match session.group:
         case Group.NEEDS_YOU:
             since = waiting_since(snapshot, session) or now

@@ -10,21 +10,25 @@ from dataclasses import replace
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.widget import Widget
 
-from app.console.messages import Answered, CardLeft, Entered, LeftText, OtherWaiting, Wanted
+from app.console.messages import Answered, CardLeft, Entered, ExtendWanted, LeftText, OtherWaiting, Wanted
 from app.console.presses import ALONE, PAINTED, KeyGate
 from app.console.views import form as forms
 from app.console.views.card import (
+    HOUR,
     CardPicture,
     CardState,
     Face,
     Option,
-    budget_face,
+    amount_of,
     card_picture,
     command_of,
     editable_text,
     edited_input,
+    extension,
     face_of,
+    limit_face,
     unanswered_words,
 )
 from app.console.views.form import Form
@@ -33,6 +37,7 @@ from app.console.widgets.lines import Lines
 from app.console.widgets.writing import Writing
 from coordinator.api import DecisionView, SessionView
 from coordinator.drivers.base import Allow, Deny, QuestionReply
+from store.vocab import MicroUsd
 
 TOO_SOON = "too soon, press again"
 NOT_ALONE = "other keys came with it: not taken, press again"
@@ -112,6 +117,13 @@ class Card(Vertical):
         """Painted for long enough that a key counts."""
         return self._painted_at is not None and self._monotonic() - self._painted_at >= PAINTED
 
+    @property
+    def whole(self) -> bool:
+        """Every row of it is on the screen: what was not shown is not answered."""
+        region = self.face_widget.region
+        room = self.screen.region if not isinstance(self.parent, Widget) else self.parent.region
+        return region.height >= len(self.face_widget.rows) and room.contains_region(region)
+
     def show(
         self,
         session: SessionView | None,
@@ -122,14 +134,15 @@ class Card(Vertical):
         others: bool,
         waited: str,
         max_height: int,
+        limited: bool = False,
     ) -> None:
-        """Show this decision, or the budget question of a session; nothing for neither."""
-        budget = decision is None and session is not None and session.at_budget
+        """Show this decision, or what may be done at a session's limit; nothing for neither."""
+        limit = decision is None and session is not None and limited
         self._session, self._max_height = session, max_height
         about = (
             None
-            if session is None or (decision is None and not budget)
-            else (session.run, decision.id if decision else "budget")
+            if session is None or (decision is None and not limit)
+            else (session.run, decision.id if decision else "limit")
         )
         before = None if self._session_key is None else self._session_key
         if about != before:
@@ -157,7 +170,7 @@ class Card(Vertical):
         if self.decision is not None:
             self._face = face_of(self.decision, self._form, self._edited, session, width - 2, self._glyphs, self._home)
         else:
-            self._face = budget_face(session, width - 2)
+            self._face = limit_face(session, width - 2, at_budget=session.at_budget)
         state = replace(self._state, focused=self.face_widget.has_focus)
         height = self._max_height - (self.note.size.height if self._purpose else 0)
         self._picture = card_picture(self._face, state, width, max(height, 6), self._glyphs)
@@ -266,6 +279,8 @@ class Card(Vertical):
             self.say(FOR_THE_ONE_BEFORE)
         elif not self._gate.came_alone(at):
             self.say(NOT_ALONE)
+        elif not self.whole:
+            self.say("this window is too low to answer in: make it higher")
         elif not self.face_widget.has_focus or self._state.busy:
             return
         else:
@@ -304,6 +319,9 @@ class Card(Vertical):
         if option.verb in ("finish", "stop"):
             self.post_message(Wanted(option.verb))
             return
+        if option.verb in ("extend", "extend-by"):
+            self._extend(option.verb)
+            return
         decision = self.decision
         if decision is None:
             return
@@ -329,6 +347,30 @@ class Card(Vertical):
                 self._after_form()
             case _:
                 pass
+
+    def _extend(self, verb: str) -> None:
+        session = self._session
+        if session is None:
+            return
+        if verb == "extend-by":
+            what = "USD to add" if session.at_budget else "hours to add"
+            self._open_text("extend", "", f"{what}; Enter extends")
+        elif session.at_budget:
+            self.post_message(ExtendWanted(session.run, money=extension(session)))
+        else:
+            self.post_message(ExtendWanted(session.run, seconds=HOUR))
+
+    def _extend_by(self, text: str) -> None:
+        session = self._session
+        if session is None:
+            return
+        amount = amount_of(text, at_budget=session.at_budget)
+        if isinstance(amount, str):
+            self.say(amount)
+        elif session.at_budget:
+            self.post_message(ExtendWanted(session.run, money=MicroUsd(amount)))
+        else:
+            self.post_message(ExtendWanted(session.run, seconds=amount))
 
     def _allow(self, decision: DecisionView) -> None:
         if self._edited is None:
@@ -399,6 +441,9 @@ class Card(Vertical):
         purpose, text, decision = self._purpose, message.text.strip("\n"), self.decision
         self._close_text()
         self._state = replace(self._state, said="")
+        if purpose == "extend":
+            self._extend_by(text)
+            return
         if decision is None:
             return
         match purpose:
