@@ -58,7 +58,8 @@ def open_backend(
     repository: Path | None = None,
     practice_script: str = "",
 ) -> Iterator[CoordinatorThread | Refusal]:
-    """The coordinator on its own thread, ended on every way out. Yields a ``Refusal`` where the ledger cannot be used."""
+    """The coordinator on its own thread, ended on every way out. Yields a ``Refusal`` where the ledger cannot be
+    used."""
     refused = paths.ensure()
     if refused is not None:
         yield refused

@@ -1,8 +1,10 @@
-"""Taking over a hold whose console is gone: attach, replay, go on with the same live turn, or settle what its spool proves.
+"""Taking over a hold whose console is gone: attach, replay, go on with the same live turn, or settle what its spool
+proves.
 
-The driver starts from its last snapshot and is fed again from that offset; what lies before the ledger's own offset is discarded
-there, so that no event is doubled and none is missing. What the machine knows comes from the ledger, never from the replay. What
-the old console had recorded and not sent is sent now only where the same bytes can be made again, and cancelled otherwise.
+The driver starts from its last snapshot and is fed again from that offset; what lies before the ledger's own offset
+is discarded there, so that no event is doubled and none is missing. What the machine knows comes from the ledger,
+never from the replay. What the old console had recorded and not sent is sent now only where the same bytes can be
+made again, and cancelled otherwise.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """What ``app`` may call, and the frozen values it is given. Nothing here acts.
 
-The screen never sees a session's own objects: it reads the newest ``ConsoleSnapshot`` and sends commands. Both front ends,
-the console and ``--plain``, use exactly this.
+The screen never sees a session's own objects: it reads the newest ``ConsoleSnapshot`` and sends commands. Both front
+ends, the console and ``--plain``, use exactly this.
 """
 
 from collections.abc import Callable
@@ -147,7 +147,8 @@ class EndingView:
     reason: str
     since: Millis
     steps: tuple[tuple[str, int], ...]
-    """(step, ms since the order) that were reached, in order: ``no-new-turns``, ``asked``, ``eof``, ``term``, ``kill``, ``gone``."""
+    """(step, ms since the order) that were reached, in order: ``no-new-turns``, ``asked``, ``eof``, ``term``,
+    ``kill``, ``gone``."""
     agent_exit: str | None = None
     left: tuple[EndedProcess, ...] = ()
     killing: bool = False
@@ -556,15 +557,18 @@ class Backend(Protocol):
         ...
 
     def submit(self, command: OperatorCommand) -> "Future[Reply]":
-        """The future is completed on the coordinator's thread; look at it from your own loop (``asyncio.wrap_future``)."""
+        """The future is completed on the coordinator's thread; look at it from your own loop
+        (``asyncio.wrap_future``)."""
         ...
 
     def subscribe(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call ``wake`` (on the coordinator's thread, at most 60 times a second) when there is something new. Returns *unsubscribe*."""
+        """Call ``wake`` (on the coordinator's thread, at most 60 times a second) when there is something new. Returns
+        *unsubscribe*."""
         ...
 
     def drain(self, run: RunId) -> tuple[tuple[FeedEvent, ...], int]:
-        """Live events of a run since the last call, and how many were dropped before them (then read the page again)."""
+        """Live events of a run since the last call, and how many were dropped before them (then read the page
+        again)."""
         ...
 
     def beat(self) -> None:

@@ -1,7 +1,7 @@
 """Whether the operator is there: beats, the countdown, the pause, the lapse. Pure; ``now`` comes in.
 
-A beat is anything that the operator did: a key, a click, a command from a terminal. Reading is none. One window for all holds of
-one operator; what each hold then does is its machine's matter.
+A beat is anything that the operator did: a key, a click, a command from a terminal. Reading is none. One window for
+all holds of one operator; what each hold then does is its machine's matter.
 """
 
 from dataclasses import dataclass

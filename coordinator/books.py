@@ -1,4 +1,5 @@
-"""Carries the machine's *book* effects into the ledger. One call, inside the transaction that holds the batch's events."""
+"""Carries the machine's *book* effects into the ledger. One call, inside the transaction that holds the batch's
+events."""
 
 from coordinator import decisioncodec
 from coordinator.drivers import base

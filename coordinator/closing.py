@@ -1,6 +1,7 @@
 """How a hold ends in the books: after its processes were seen gone, in one transaction, with the receipt.
 
-Also the endings before there is anything to end (a refused run, a failed spawn), a wire that was lost, and a bug of our own.
+Also the endings before there is anything to end (a refused run, a failed spawn), a wire that was lost, and a bug of
+our own.
 """
 
 import asyncio
@@ -224,9 +225,7 @@ async def without_wire(session: "HeldSession") -> None:
             session.spawn(session.pump(again), "pump")
             return
     session.order_end(EndReason.SUPERVISOR_LOST)
-    deadline = session.house.clock.monotonic() + session.house.settings.timing.ladder.total + 5
-    while spoolfile.spool_is_locked(session.folder) and session.house.clock.monotonic() < deadline:
-        await asyncio.sleep(0.05)
+    await _until_unlocked(session)
     session.rows = await session.house.ledger.read(lambda tx: read_rows(tx, session.run_id))
     offset = session.rows.custody.ingested if session.rows.custody is not None else 0
     rest = await asyncio.to_thread(_rest, session, offset)
@@ -234,6 +233,15 @@ async def without_wire(session: "HeldSession") -> None:
         await session.take_in(rest[start : start + 500])
     if session.gone is None:
         session.gone = await asyncio.to_thread(end_of_carriers, session, EndReason.SUPERVISOR_LOST)
+
+
+async def _until_unlocked(session: "HeldSession") -> None:
+    """Until the supervisor is proven gone, or has had the whole ladder's time."""
+    deadline = session.house.clock.monotonic() + session.house.settings.timing.ladder.total + 5
+    while session.house.clock.monotonic() < deadline:
+        if not spoolfile.spool_is_locked(session.folder):
+            return
+        await asyncio.sleep(0.05)  # another process lets go of its lock without a word
 
 
 def _rest(session: "HeldSession", offset: int) -> list[SpoolRecord]:

@@ -1,7 +1,7 @@
 """Holds the sessions of one console: owns their tasks, takes the operator's commands, makes the snapshots.
 
-It decides nothing about a session (that is the session's own actor) and knows no screen. ``close`` ends every hold under one
-deadline and says what did not settle.
+It decides nothing about a session (that is the session's own actor) and knows no screen. ``close`` ends every hold
+under one deadline and says what did not settle.
 """
 
 import asyncio

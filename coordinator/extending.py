@@ -1,7 +1,7 @@
 """More money, more turns, a later end: a signed amendment, and a restart of an agent whose own cap cannot be raised.
 
-The restart keeps the hold: no turn in flight, the whole ladder with a receipt for the old process, then the next generation in
-the same conversation, its cap what is left.
+The restart keeps the hold: no turn in flight, the whole ladder with a receipt for the old process, then the next
+generation in the same conversation, its cap what is left.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Live events on their way to a front end: lossy for progress, never for endings, and it counts what it dropped.
 
-One bounded lane a run. A screen that does not drain (a stopped terminal, an editor in front) costs at most ``LANE`` events of
-memory; it is then told how many are missing and reads the page from the ledger again. Endings travel in the snapshot, which
-always holds the newest state, so nothing that must arrive is ever here alone.
+One bounded lane a run. A screen that does not drain (a stopped terminal, an editor in front) costs at most ``LANE``
+events of memory; it is then told how many are missing and reads the page from the ledger again. Endings travel in the
+snapshot, which always holds the newest state, so nothing that must arrive is ever here alone.
 """
 
 import threading

@@ -1,4 +1,5 @@
-"""What every held session of one console shares: the ledger, clocks, ids, settings. Built once, by ``coordinator.py``."""
+"""What every held session of one console shares: the ledger, clocks, ids, settings. Built once, by
+``coordinator.py``."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

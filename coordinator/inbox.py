@@ -1,7 +1,8 @@
-"""The one queue from which a session's actor takes its inputs: what the operator wants first, then what the agent printed.
+"""The one queue from which a session's actor takes its inputs: what the operator wants first, then what the agent
+printed.
 
-Records are bounded so that a flood is held back at the supervisor's socket (its spool is the buffer); the operator's lane is
-never full.
+Records are bounded so that a flood is held back at the supervisor's socket (its spool is the buffer); the operator's
+lane is never full.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """From spool records to events in the ledger: every byte once, in order, the offset committed with what came of it.
 
-``take`` turns a batch of records into rows, book effects and act effects without touching anything; ``commit`` writes them in
-one transaction. Between the two nothing is lost: the state moves on only after the commit.
+``take`` turns a batch of records into rows, book effects and act effects without touching anything; ``commit`` writes
+them in one transaction. Between the two nothing is lost: the state moves on only after the commit.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,8 @@
-"""From an admitted run to the agent's first turn, in the design's order: tree, proof, supervisor, agent, stamps, first byte.
+"""From an admitted run to the agent's first turn, in the design's order: tree, proof, supervisor, agent, stamps,
+first byte.
 
-Each step looks again for a stop. What was refused before a process existed starts nothing; what fails afterwards is ended by
-the same ladder as any other hold, and its books say so.
+Each step looks again for a stop. What was refused before a process existed starts nothing; what fails afterwards is
+ended by the same ladder as any other hold, and its books say so.
 """
 
 import asyncio
@@ -133,7 +134,7 @@ async def _prove(session: "HeldSession", actual: Terms, brief: NewTurn) -> custo
 
 async def _spawn(session: "HeldSession") -> SpawnFailure | None:
     """Supervisor, stamp, agent, stamp, handshake. The brief goes when the agent says that it is ready."""
-    house, timing = session.house, session.house.settings.timing
+    timing = session.house.settings.timing
     session.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     spec = HoldSpec(
         custody=session.custody_id,

@@ -1,8 +1,9 @@
 """The session machine: what a held session does next, decided without I/O.
 
-``step(state, input)`` gives the next state and the effects. Effects are of two kinds: *book* effects go into the ledger, all
-those of one batch of the agent's output in one transaction with the batch's events; *act* effects touch the world and are
-carried out after that transaction. Nothing else decides what a session does; the shell (``session.py``) only carries out.
+``step(state, input)`` gives the next state and the effects. Effects are of two kinds: *book* effects go into the
+ledger, all those of one batch of the agent's output in one transaction with the batch's events; *act* effects touch
+the world and are carried out after that transaction. Nothing else decides what a session does; the shell
+(``session.py``) only carries out.
 """
 
 from collections.abc import Sequence

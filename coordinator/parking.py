@@ -1,4 +1,5 @@
-"""Parks: a question that the agent left in its mailbox and ended its turn over, and the turn that carries the answer back."""
+"""Parks: a question that the agent left in its mailbox and ended its turn over, and the turn that carries the answer
+back."""
 
 import asyncio
 from dataclasses import dataclass

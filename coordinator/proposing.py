@@ -1,4 +1,5 @@
-"""Terms to show before signing: what the operator asked for, the last run here, a preset, and what is found in the repository."""
+"""Terms to show before signing: what the operator asked for, the last run here, a preset, and what is found in the
+repository."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -127,8 +128,7 @@ async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> P
 
 
 def _tree_kind(asked: Propose, dirty: int) -> TreeKind:
-    # In place is what an operator sees and expects; a tree of its own is for who asks. (Issue seven makes it the default
-    # where the tree is dirty or another run holds it.)
+    # In place is what an operator sees and expects; a tree of its own is for who asks for it.
     return TreeKind.WORKTREE if asked.worktree else TreeKind.IN_PLACE
 
 

@@ -1,7 +1,9 @@
-"""The transactions in which a *no* can be said: admission, the final proof, the recording of a turn, the closing of a hold.
+"""The transactions in which a *no* can be said: admission, the final proof, the recording of a turn, the closing of a
+hold.
 
-Each function is one transaction's whole body: it looks, in a fixed order, and either writes all or returns a ``Refusal``
-(and the transaction rolls back). The order is the design's; what each check found goes along as facts. No I/O but the ledger.
+Each function is one transaction's whole body: it looks, in a fixed order, and either writes all or returns a
+``Refusal`` (and the transaction rolls back). The order is the design's; what each check found goes along as facts. No
+I/O but the ledger.
 """
 
 import hmac

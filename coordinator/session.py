@@ -1,8 +1,9 @@
-"""One held session: an actor. A single task takes its inputs from one inbox, asks the machine, and carries the effects out.
+"""One held session: an actor. A single task takes its inputs from one inbox, asks the machine, and carries the
+effects out.
 
-Nothing here decides what a session does (``machine.py``) or what the ledger refuses (``recording.py``). The parts that act on
-the world stand beside it: ``launch.py`` starts, ``orders.py`` obeys the operator, ``deeds.py`` carries effects out,
-``closing.py`` ends. They share this object and run only in its task.
+Nothing here decides what a session does (``machine.py``) or what the ledger refuses (``recording.py``). The parts
+that act on the world stand beside it: ``launch.py`` starts, ``orders.py`` obeys the operator, ``deeds.py`` carries
+effects out, ``closing.py`` ends. They share this object and run only in its task.
 """
 
 import asyncio

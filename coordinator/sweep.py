@@ -1,7 +1,7 @@
 """What a console does first: find the holds whose owner is gone, seize them one by one, take them over or settle them.
 
-Order: seize, settle, and only then admission. Rows are seized in short transactions; everything that waits (attaching, reading
-spools, ending processes) then runs side by side, so that thirty dead sockets cost one timeout.
+Order: seize, settle, and only then admission. Rows are seized in short transactions; everything that waits
+(attaching, reading spools, ending processes) then runs side by side, so that thirty dead sockets cost one timeout.
 """
 
 import asyncio

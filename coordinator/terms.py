@@ -1,7 +1,7 @@
 """Terms: what the operator signs for one run, their digest, and the presets from which they are cut.
 
-Pure. The stored form is canonical JSON; the final proof parses it again and compares field by field, so every field that
-matters for what an agent may do or spend stands here and nowhere else.
+Pure. The stored form is canonical JSON; the final proof parses it again and compares field by field, so every field
+that matters for what an agent may do or spend stands here and nowhere else.
 """
 
 from dataclasses import dataclass, fields, replace

@@ -1,4 +1,5 @@
-"""A console that is killed, and the next one: the same live turn goes on, nothing doubled, nothing missing, nothing left."""
+"""A console that is killed, and the next one: the same live turn goes on, nothing doubled, nothing missing, nothing
+left."""
 
 import asyncio
 import json

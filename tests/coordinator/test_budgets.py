@@ -1,4 +1,5 @@
-"""Budgets that hold and ask: extension in place, with a restart where the agent's cap needs one; pools; the ledger counts."""
+"""Budgets that hold and ask: extension in place, with a restart where the agent's cap needs one; pools; the ledger
+counts."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""How runs end when something is wrong: spawns that fail, agents that die, print garbage, report no cost, or reach a limit."""
+"""How runs end when something is wrong: spawns that fail, agents that die, print garbage, report no cost, or reach a
+limit."""
 
 from dataclasses import replace
 from pathlib import Path

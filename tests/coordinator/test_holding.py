@@ -1,4 +1,5 @@
-"""The main job, with the practice agent as a real process: brief, decisions, turns, interrupt, stop, and the ledger after."""
+"""The main job, with the practice agent as a real process: brief, decisions, turns, interrupt, stop, and the ledger
+after."""
 
 from pathlib import Path
 

@@ -64,8 +64,12 @@ def session_title(session: SessionView, width: int, glyphs: Glyphs, home: str) -
     parts.append(("mode", Span(cut(short_mode(session.mode), 20), "text")))
     where = one_line(session.tree.rsplit("/", 1)[-1])
     tree = f"in place on {one_line(session.branch)}" if session.in_place else f"tree {where}"
-    if width >= 56:
-        parts.append(("tree", Span(cut(tree, max(width // 3, 16)), "grey")))
+    parts.append(("tree", Span(cut(tree, max(width // 3, 16)), "grey")))
+    # The title is what a session is known by: the parts give way to it, the tree first.
+    wanted = min(cells(title_of(session)) + 6, width * 3 // 5)
+    while len(parts) > 1 and wanted + sum(cells(span.text) + 3 for _, span in parts) > width:
+        gone = next((at for name in ("tree", "mode", "model") for at, part in enumerate(parts) if part[0] == name), 0)
+        del parts[gone]
     right: list[Span] = []
     for _, span in parts:
         if right:

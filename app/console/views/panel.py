@@ -3,7 +3,7 @@
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import EMPTY, Line, Span, cells, cut, cut_path, one_line, sides
 from app.console.views.standing import ended, spent_of
-from app.wording import age, coarse_age, moment, money
+from app.wording import coarse_age, moment, money
 from coordinator.api import SessionView
 from store.vocab import Millis
 
@@ -147,5 +147,5 @@ def _ends(at: Millis, now: Millis, width: int) -> Line:
     if left <= 0:
         return _heading("ENDS", "now", width, "amber")
     # In whole minutes: it stands still while nobody waits.
-    words = age(left - left % 60_000) if left >= 60_000 else "under 1m"
+    words = coarse_age(left) if left >= 60_000 else "under 1m"
     return _heading("ENDS", f"{moment(at, now)}, {words}", width, "amber" if left < 600_000 else "text")
