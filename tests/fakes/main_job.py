@@ -1,0 +1,129 @@
+"""The main job of the house as one scene, played through ``--plain``: by a real agent and by the practice agent alike.
+
+Brief, permission allowed, another denied, a question with a note, a second turn, an interrupt in the middle of a tool, a
+third turn, and a stop while commands run in the foreground, in the background and in a session of their own.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.accounts import Hold, agents_total, everything_once, hold_of
+from tests.fakes.plain_process import PlainProcess
+from tests.waiting import wait_until
+
+Json = dict[str, Any]
+QUESTION: Json = {
+    "question": "Which colour?",
+    "header": "Colour",
+    "options": [{"label": "Red", "description": "r"}, {"label": "Blue", "description": "b"}],
+    "multiSelect": False,
+}
+SLEEPS = ("sleep 7301", "sleep 7302", "sleep 7303", "sleep 7304")
+"""In the background by the agent's own means, by the shell's, in a session of its own, in the foreground."""
+
+
+def directive(*steps: Json) -> str:
+    """To stand in a turn's text: what the loopback model, or the practice agent, answers."""
+    return f"@@{json.dumps({'steps': list(steps)})}@@"
+
+
+def bash(command: str, **more: object) -> Json:
+    return {"tools": [{"name": "Bash", "input": {"command": command, "description": "as asked", **more}}]}
+
+
+def make(name: str) -> Json:
+    return bash(f"python3 -c \"open('{name}', 'w')\"")
+
+
+BRIEF = "Please look around. " + directive(
+    {"text": "on it"} | make("allowed.txt"),
+    make("denied.txt"),
+    {"tools": [{"name": "AskUserQuestion", "input": {"questions": [QUESTION]}}]},
+    {"text": "the first turn is done"},
+)
+SECOND = "And wait a little. " + directive({"text": "waiting"} | bash("sleep 7300"), {"text": "never said"})
+THIRD = "Once more. " + directive(
+    bash(SLEEPS[0], run_in_background=True),
+    bash(f"{SLEEPS[1]} & (setsid {SLEEPS[2]} &) ; {SLEEPS[3]}"),
+    {"text": "never said"},
+)
+
+
+def play(plain: PlainProcess, tree: Path) -> Hold:
+    """Through the whole scene, to the end of the process; gives the hold as the ledger has it."""
+    allowed = plain.asked(1)
+    assert allowed["kind"] == "permission" and "allowed.txt" in allowed["subject"]
+    assert not (tree / "allowed.txt").exists()
+    plain.type(f"allow {allowed['id']}")
+    denied = plain.asked(2)
+    assert (tree / "allowed.txt").exists(), "what was allowed ran"
+    plain.type(f"deny {denied['id']} rather not")
+    question = plain.asked(3)
+    assert question["kind"] == "question"
+    assert question["questions"][0]["text"] == "Which colour?"
+    plain.type(f"answer {question['id']} Blue; note: as dark as the sea")
+    plain.saw("turn", n=1, state="settled", result="success")
+    for asked in (allowed, denied, question):
+        plain.saw("answered", id=asked["id"], state="delivered")
+    assert not (tree / "denied.txt").exists(), "what was denied did not"
+    hold = hold_of(plain.home)
+
+    plain.type(f"say {SECOND}")
+    plain.type(f"allow {plain.asked(4)['id']}")
+    wait_until(lambda: "sleep 7300" in hold.living().values(), 20, "the tool runs")
+    plain.type("interrupt")
+    plain.saw("turn", n=2, state="settled", result="interrupted")
+    wait_until(lambda: "sleep 7300" not in hold.living().values(), 20, "the tool went with its turn")
+
+    plain.type(f"say {THIRD}")
+    for number in (5, 6):
+        plain.type(f"allow {plain.asked(number)['id']}")
+    wait_until(lambda: set(SLEEPS) <= set(hold.living().values()), 20, "all four run")
+    plain.type("stop")
+    assert plain.code() == 1
+    assert hold.living() == {}
+    return hold
+
+
+def check_books(plain: PlainProcess, hold: Hold, driver: str) -> None:
+    """What the ledger tells afterwards, and what ``show`` and ``verify`` make of it."""
+    ended = plain.saw("ended")
+    assert (ended["outcome"], ended["reason"], ended["exit"]) == ("interrupted", "stopped", 1)
+    receipt = plain.saw("receipt")["receipt"]
+    assert receipt["remaining"] == []
+    names = [one["name"] for one in receipt["ended"]]
+    assert set(SLEEPS) <= set(names), names
+
+    told = plain.footplate("show", "1", "--json")
+    assert told.code == 0, told.err
+    report = json.loads(told.out)
+    assert report["run"]["outcome"] == "interrupted" and report["custody"] == "closed"
+    turns = report["turns"]
+    assert [(one["n"], one["state"], one["result"]) for one in turns] == [
+        (1, "settled", "success"),
+        (2, "settled", "interrupted"),
+        (3, "settled", "interrupted"),
+    ]
+    assert [one["cost_known"] for one in turns] == ["reported"] * 3
+    assert turns[0]["cost"] > 0
+    assert sum(one["cost"] for one in turns) == round(agents_total(hold) * 1_000_000) == report["spent"]
+    decisions = sorted(report["decisions"], key=lambda one: one["id"])
+    assert [(one["kind"], one["state"]) for one in decisions] == [
+        ("permission", "delivered"),
+        ("permission", "delivered"),
+        ("question", "delivered"),
+        ("permission", "delivered"),
+        ("permission", "delivered"),
+        ("permission", "delivered"),
+    ]
+    assert "rather not" in decisions[1]["answer"]
+    assert "Blue" in decisions[2]["answer"] and "as dark as the sea" in decisions[2]["answer"]
+    assert report["receipt"] == receipt
+
+    shown = plain.footplate("show", "1", "--transcript")
+    assert shown.code == 0, shown.err
+    for words in ("turn 3", "| the first turn is done", "rather not", "Nothing left running.", SLEEPS[2]):
+        assert words in shown.out, words
+    assert plain.footplate("verify").out == "The ledger is whole.\n"
+    everything_once(plain.home, driver)
