@@ -209,14 +209,21 @@ def show_gone(session: "HeldSession", total_ms: int) -> None:
 async def without_wire(session: "HeldSession") -> None:
     """The connection ended before *gone*: attach again where the supervisor lives, else read what it left."""
     supervisor_alive = spoolfile.spool_is_locked(session.folder)
-    row = session.rows.custody
-    offset = row.ingested if row is not None else 0
+    offset = session.ingest.position
     if supervisor_alive and session.reattached < 3:
         session.reattached += 1
+        house = session.house
+
+        def higher(tx: Tx) -> custody.Custody | None:
+            return custody.seize(
+                tx, id=session.custody_id, expect_incarnation=house.incarnation, incarnation=house.incarnation
+            )
+
+        mine = await session.write(higher)
         again = await Supervisor.attach(
             session.folder,
             cookie=session.cookie,
-            epoch=session.reattached + 1,
+            epoch=mine.epoch if mine is not None else 0,
             offset=offset,
             timeout=session.house.settings.timing.attach,
         )
@@ -226,9 +233,7 @@ async def without_wire(session: "HeldSession") -> None:
             return
     session.order_end(EndReason.SUPERVISOR_LOST)
     await _until_unlocked(session)
-    session.rows = await session.house.ledger.read(lambda tx: read_rows(tx, session.run_id))
-    offset = session.rows.custody.ingested if session.rows.custody is not None else 0
-    rest = await asyncio.to_thread(_rest, session, offset)
+    rest = await asyncio.to_thread(_rest, session, session.ingest.position)
     for start in range(0, len(rest), 500):
         await session.take_in(rest[start : start + 500])
     if session.gone is None:

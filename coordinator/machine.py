@@ -67,6 +67,8 @@ class SessionState:
     agent_gone: str | None = None
     last_result: TurnResultKind | None = None
     handoff: bool = False
+    mailbox_due: bool = False
+    """A turn ended well and its mailbox was not read yet: it is read when nothing is in flight any more."""
     paused: bool = False
     restarting: bool = False
     """The agent is being ended and started again under the same hold."""
@@ -394,8 +396,10 @@ def step(state: SessionState, given: Input) -> tuple[SessionState, Sequence[Effe
     match given:
         case TurnRecorded():
             s.to(turns=(*state.turns, InFlight(id=given.id, source=given.source)), turns_used=state.turns_used + 1)
+            # A handoff from before it no longer says that the work is done; and nothing stands in the way of turns now.
+            s.to(handoff=False, unwanted=0)
         case TurnNotSent():
-            s.to(turns=tuple(t for t in state.turns if t.id != given.id), turns_used=max(0, state.turns_used - 1))
+            _not_sent(s, given.id)
         case AgentSaid():
             _agent_said(s, given)
         case AgentExited():
@@ -427,7 +431,7 @@ def step(state: SessionState, given: Input) -> tuple[SessionState, Sequence[Effe
                 s.to(unwanted=0)
                 _next(s)
         case GraceOver():
-            if state.paused and state.turns and state.live and state.interrupting is None:
+            if state.paused and state.turns and state.ready and state.live and state.interrupting is None:
                 s.to(interrupting=state.turns[0].id, queue_held=state.queued > 0)
                 s.out(SendInterrupt(background_too=True))
         case RestartBegun():
@@ -437,7 +441,7 @@ def step(state: SessionState, given: Input) -> tuple[SessionState, Sequence[Effe
         case BaselineTold():
             s.to(cumulative=given.cumulative)
         case Extended():
-            s.to(limits=replace(state.limits, budget=given.budget, max_turns=given.max_turns), warned=False)
+            s.to(limits=replace(state.limits, budget=given.budget, max_turns=given.max_turns), warned=False, unwanted=0)
             s.out(BookAttention(kind=AttentionKind.BUDGET, key="budget", text="", raised=False))
             _next(s)
     return s.state, s.effects
@@ -447,6 +451,16 @@ def _fence(s: _Step, reason: str) -> None:
     if s.state.fencing is None:
         s.to(fencing=reason)
         s.out(Fence(reason=reason))
+
+
+def _not_sent(s: _Step, turn: TurnId) -> None:
+    left = tuple(t for t in s.state.turns if t.id != turn)
+    if len(left) == len(s.state.turns):
+        return
+    s.to(turns=left, turns_used=max(0, s.state.turns_used - 1))
+    if s.state.interrupting == turn:
+        s.to(interrupting=None)
+    _next(s)
 
 
 def _delivered_in_flight(state: SessionState) -> InFlight | None:
@@ -461,7 +475,9 @@ def _agent_said(s: _Step, given: AgentSaid) -> None:
             s.to(ready=True)
             s.out(BookReady(event=event))
             if first and s.state.live:
-                s.out(SendBrief())
+                # Not again when a later process of the same run is ready.
+                if any(t.source is TurnSource.BRIEF and not t.accepted for t in s.state.turns):
+                    s.out(SendBrief())
                 _next(s)
         case base.ConversationChanged():
             s.out(BookLearned(native_id=event.native_id))
@@ -483,7 +499,8 @@ def _agent_said(s: _Step, given: AgentSaid) -> None:
         case base.DecisionResolved():
             s.out(BookResolved(event=event))
         case base.Reply():
-            s.out(SendReply(id=event.id, data=event.data))
+            if s.state.live:
+                s.out(SendReply(id=event.id, data=event.data))
         case base.ProtocolFault():
             _fence(s, EndReason.PROTOCOL_ERROR)
         case _:
@@ -499,17 +516,17 @@ def _accepted(s: _Step, turn: TurnId) -> None:
 def _begun_by_agent(s: _Step, turn: TurnId, why: str) -> None:
     if any(t.source is TurnSource.AGENT for t in s.state.turns):
         return
+    past_limit = s.state.at_budget
     s.to(
         turns=(*s.state.turns, InFlight(id=turn, source=TurnSource.AGENT, accepted=True)),
         turns_used=s.state.turns_used + 1,
     )
     s.out(BookAgentTurn(turn=turn, why=why))
     # It spends, and nobody asked: where no turn would be delivered, it is not let run either.
-    over = s.state.limits.budget is not None and s.state.spent >= s.state.limits.budget
-    if s.state.paused or s.state.parked or over:
+    if s.state.live and (s.state.paused or s.state.parked or past_limit):
         s.to(unwanted=s.state.unwanted + 1)
         if s.state.unwanted > 1:
-            _fence(s, EndReason.BUDGET_EXHAUSTED if over else EndReason.LAPSED)
+            _fence(s, EndReason.BUDGET_EXHAUSTED if past_limit else EndReason.LAPSED)
         else:
             s.out(SendInterrupt(background_too=True))
 
@@ -519,7 +536,8 @@ def _result(s: _Step, result: base.TurnResult, new_turn: TurnId) -> None:
     named = [t for t in in_flight if t.id in result.turns]
     if not named:
         own = [t for t in in_flight if t.source is TurnSource.AGENT]
-        named = own if result.by_agent and own else list(in_flight)
+        # One that names turns which are over (told twice, or late) is no result of another turn that flies meanwhile.
+        named = own if result.turns or (result.by_agent and own) else list(in_flight)
     if not named or (result.by_agent and all(t.source is not TurnSource.AGENT for t in named) and not result.turns):
         s.out(BookAgentTurn(turn=new_turn, why="by itself"))
         s.to(turns_used=s.state.turns_used + 1)
@@ -552,6 +570,8 @@ def _result(s: _Step, result: base.TurnResult, new_turn: TurnId) -> None:
     if not s.state.live:
         return
     if result.kind is TurnResultKind.SUCCESS:
+        s.to(mailbox_due=True)
+    if s.state.mailbox_due and s.state.at_rest:
         s.out(ReadMailbox())
     elif s.state.finishing and s.state.at_rest:
         _conclude(s, EndReason.FINISHED)
@@ -584,12 +604,12 @@ def _warn(s: _Step) -> None:
 def _mailbox_read(s: _Step, read: MailboxRead) -> None:
     if not s.state.live:
         return
-    s.to(handoff=s.state.handoff or read.handoff)
+    s.to(handoff=s.state.handoff or read.handoff, mailbox_due=False)
     if read.park:
         s.to(parked=True, repairs=0)
         return
     if read.malformed:
-        if s.state.repairs >= REPAIRS_IN_A_ROW or s.state.at_budget:
+        if s.state.repairs >= REPAIRS_IN_A_ROW or s.state.at_budget or s.state.paused or not s.state.at_rest:
             s.to(parked=True, repairs=0)
             s.out(ParkAsText())
         else:
@@ -634,7 +654,7 @@ def _next(s: _Step) -> None:
 
 def _interrupt(s: _Step, asked: InterruptAsked) -> None:
     target = next((t for t in s.state.turns if asked.turn is None or t.id == asked.turn), None)
-    if target is None or not s.state.live:
+    if target is None or not s.state.live or not s.state.ready:
         return
     s.to(interrupting=target.id)
     s.out(SendInterrupt(background_too=True))
@@ -648,7 +668,7 @@ def _finish(s: _Step) -> None:
     if s.state.at_rest:
         if s.state.ready:
             _conclude(s, EndReason.FINISHED)
-    elif again and s.state.interrupting is None:
+    elif again and s.state.ready and s.state.interrupting is None:
         s.to(interrupting=s.state.turns[0].id)
         s.out(SendInterrupt(background_too=True))
 

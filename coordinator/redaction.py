@@ -138,28 +138,28 @@ class Redactor:
     def flush(self) -> str:
         return self._default.flush()
 
-    def spans(self, text: str) -> list[tuple[int, int]]:
-        """Where secrets stand: in order, without overlap."""
+    def spans(self, text: str, skip: int = 0) -> list[tuple[int, int]]:
+        """Where secrets stand: in order, without overlap. The first ``skip`` characters are only what stands before."""
         found: list[tuple[int, int]] = []
         for needle in self._needles:
-            at = text.find(needle)
+            at = text.find(needle, skip)
             while at >= 0:
                 found.append((at, at + len(needle)))
                 at = text.find(needle, at + 1)
         for literals, shape in _SHAPES:
             for literal in literals:
                 if literal in text:
-                    found.extend(match.span() for match in shape.finditer(text))
+                    found.extend(match.span() for match in shape.finditer(text, skip))
                     break
         return _merged(found) if found else found
 
-    def undecided(self, text: str) -> int:
+    def undecided(self, text: str, skip: int = 0) -> int:
         """From where on the text may be the beginning of a secret whose rest has not come; its length: nowhere."""
-        opening = _OPEN.search(text)
+        opening = _OPEN.search(text, skip)
         start = opening.start() if opening else len(text)
         if self._firsts is None:
             return start
-        for candidate in self._firsts.finditer(text, max(0, len(text) - self._longest + 1)):
+        for candidate in self._firsts.finditer(text, max(skip, len(text) - self._longest + 1)):
             at = candidate.start()
             if at >= start:
                 break
@@ -186,8 +186,8 @@ class Stream:
             self._swallowing = not text
         whole = self._before + self._held + text
         skip = len(self._before)
-        spans = [span for span in self._redactor.spans(whole) if span[0] >= skip]
-        upto = max(skip, self._redactor.undecided(whole))
+        spans = self._redactor.spans(whole, skip)
+        upto = self._redactor.undecided(whole, skip)
         for start, end in reversed(spans):
             if start < upto < end:
                 upto = start
@@ -206,7 +206,7 @@ class Stream:
         """No more comes: what was kept back."""
         whole = self._before + self._held
         skip = len(self._before)
-        spans = [span for span in self._redactor.spans(whole) if span[0] >= skip]
+        spans = self._redactor.spans(whole, skip)
         self._held, self._before, self._swallowing = "", "", False
         return _cut_out(whole, spans, skip, len(whole))
 

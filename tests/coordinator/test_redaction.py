@@ -63,6 +63,7 @@ joints = st.sampled_from(("", " ", "\n", '"', "x", "-", "_", "=", ": ", "s", ":/
 @settings(max_examples=300)
 @given(st.lists(st.tuples(joints, pieces, joints), max_size=4), st.lists(st.integers(0, 2000), max_size=20))
 @example([("", PEM, "")], [40, 41, 200])
+@example([("x", "xoxb-123456789012-abcdefGHIJ", "-----"), ("", "AKIAIOSFODNN7EXAMPLE", ": ")], list(range(60)))
 def test_no_token_depends_on_where_it_is_cut(parts: list[tuple[str, str, str]], cuts: list[int]) -> None:
     redactor = Redactor()
     text = "".join(before + piece + after for before, piece, after in parts)

@@ -19,8 +19,21 @@ QUESTION: Json = {
     "options": [{"label": "Red", "description": "r"}, {"label": "Blue", "description": "b"}],
     "multiSelect": False,
 }
-SLEEPS = ("sleep 7301", "sleep 7302", "sleep 7303", "sleep 7304")
+
+
+def wait_for(seconds: int) -> str:
+    """A command that waits and is always asked about: the real agents let a bare ``sleep`` through, or block it."""
+    return f'python3 -c "import time; time.sleep({seconds})"'
+
+
+SLEEPS = (
+    "python3 -c import time; time.sleep(7301)",
+    "sleep 7302",
+    "sleep 7303",
+    "python3 -c import time; time.sleep(7304)",
+)
 """In the background by the agent's own means, by the shell's, in a session of its own, in the foreground."""
+TOOL = "python3 -c import time; time.sleep(7300)"
 
 
 def directive(*steps: Json) -> str:
@@ -42,10 +55,10 @@ BRIEF = "Please look around. " + directive(
     {"tools": [{"name": "AskUserQuestion", "input": {"questions": [QUESTION]}}]},
     {"text": "the first turn is done"},
 )
-SECOND = "And wait a little. " + directive({"text": "waiting"} | bash("sleep 7300"), {"text": "never said"})
+SECOND = "And wait a little. " + directive({"text": "waiting"} | bash(wait_for(7300)), {"text": "never said"})
 THIRD = "Once more. " + directive(
-    bash(SLEEPS[0], run_in_background=True),
-    bash(f"{SLEEPS[1]} & (setsid {SLEEPS[2]} &) ; {SLEEPS[3]}"),
+    bash(wait_for(7301), run_in_background=True),
+    bash(f"{SLEEPS[1]} & (setsid {SLEEPS[2]} &) ; {wait_for(7304)}"),
     {"text": "never said"},
 )
 
@@ -71,10 +84,10 @@ def play(plain: PlainProcess, tree: Path) -> Hold:
 
     plain.type(f"say {SECOND}")
     plain.type(f"allow {plain.asked(4)['id']}")
-    wait_until(lambda: "sleep 7300" in hold.living().values(), 20, "the tool runs")
+    wait_until(lambda: TOOL in hold.living().values(), 20, "the tool runs")
     plain.type("interrupt")
     plain.saw("turn", n=2, state="settled", result="interrupted")
-    wait_until(lambda: "sleep 7300" not in hold.living().values(), 20, "the tool went with its turn")
+    wait_until(lambda: TOOL not in hold.living().values(), 20, "the tool went with its turn")
 
     plain.type(f"say {THIRD}")
     for number in (5, 6):

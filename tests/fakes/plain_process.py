@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -91,7 +91,13 @@ class PlainProcess:
                 assert found, f"it ended before {name} {facts}: {self.err()}{self.events()[-4:]}"
             return found
 
-        return wait_until(look, timeout, f"{name} {facts}; last: {self.events()[-4:]}")[0]
+        return self._wait(look, timeout, f"{name} {facts}")[0]
+
+    def _wait(self, look: Callable[[], list[Json]], timeout: float, what: str) -> list[Json]:
+        try:
+            return wait_until(look, timeout, what)
+        except AssertionError as problem:
+            raise AssertionError(f"{problem}; last: {self.events()[-4:]}") from None
 
     def err(self) -> str:
         return Path(self._err.name).read_text()
@@ -105,9 +111,7 @@ class PlainProcess:
 
     def asked(self, number: int) -> Json:
         """The decision that was asked as the n-th, from 1."""
-        return wait_until(
-            lambda: self.events("decision")[number - 1 : number], 30, f"decision {number}; last: {self.events()[-4:]}"
-        )[0]
+        return self._wait(lambda: self.events("decision")[number - 1 : number], 30, f"decision {number}")[0]
 
     def code(self, timeout: float = 40.0) -> int:
         return self.process.wait(timeout)

@@ -206,7 +206,8 @@ def _question(decision: DecisionView, form: Form | None, width: int, glyphs: Gly
     facts = [Span(f"note to it: {one_line(form.note)}", "green")] if form.note else []
     hint = "Enter sends" if not forms.simple(form) else ""
     if question.multiple:
-        hint = "Space or digits choose   Enter sends"
+        # Short, for the keys after it (note, back) must fit beside it on a card of 56 cells.
+        hint = "Space, 1–9 choose   Enter sends"
     if count > 1:
         hint += "   ← →"
     return Face(

@@ -123,8 +123,9 @@ def decision_outcome(view: DecisionView | None, withdrawn: str | None) -> str:
 def _past(answer: str) -> str:
     """The option that was taken, as something that was done."""
     for word, done in (("allow", "allowed"), ("deny", "denied"), ("approve", "approved"), ("revise", "sent back")):
-        if answer == word or answer.startswith(word + " "):
-            return one_line(done + answer[len(word) :])
+        for told in (done, word):
+            if answer == told or answer.startswith(told + " "):
+                return one_line(done + answer[len(told) :])
     return f"answered “{one_line(answer, 80)}”" if answer else "answered"
 
 
