@@ -8,9 +8,11 @@ all are reached from here.
 import re
 
 from app.wording_endings import end_reason as end_reason
+from app.wording_endings import how_ended as how_ended
 from app.wording_endings import outcome as outcome
 from app.wording_endings import receipt_lines as receipt_lines
 from app.wording_endings import stop_step as stop_step
+from app.wording_endings import where_it_stood as where_it_stood
 from app.wording_measures import age as age
 from app.wording_measures import clock as clock
 from app.wording_measures import clock_seconds as clock_seconds
@@ -20,6 +22,7 @@ from app.wording_measures import moment as moment
 from app.wording_measures import money as money
 from app.wording_measures import plural as plural
 from app.wording_measures import seconds as seconds
+from app.wording_measures import short_command as short_command
 from app.wording_measures import short_commit as short_commit
 from app.wording_measures import short_path as short_path
 from app.wording_refusals import sentence as sentence

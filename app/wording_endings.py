@@ -1,6 +1,6 @@
 """How a run ended, in words: the reason, the outcome, and the stop report. Reached through ``app.wording``."""
 
-from app.wording_measures import plural, seconds
+from app.wording_measures import plural, seconds, short_command
 from coordinator.custody.types import EndedProcess, Receipt
 from store.vocab import EndReason, RunOutcome
 
@@ -87,7 +87,7 @@ def receipt_lines(receipt: Receipt) -> list[str]:
     """The stop report: the answer first, then the steps, then every process."""
     lines = [_headline(receipt)]
     lines += [f"{stop_step(step)}  {seconds(ms)}" for step, ms in receipt.steps]
-    lines += [_process(ended, _how(ended)) for ended in receipt.ended]
+    lines += [_process(ended, how_ended(ended)) for ended in receipt.ended]
     lines += [_process(left, "still there") for left in receipt.remaining]
     lines += [_process(kept, "left alone, as its agent's entry in agents.toml says") for kept in receipt.spared]
     return lines
@@ -108,7 +108,8 @@ def _exit(receipt: Receipt) -> str:
     return f" (exit {receipt.agent_exit})" if receipt.agent_exit is not None else ""
 
 
-def _how(ended: EndedProcess) -> str:
+def how_ended(ended: EndedProcess) -> str:
+    """What became of one process, and when."""
     match ended.step:
         case "exited" | "farewell" | "eof":
             how = "ended by itself when asked"
@@ -123,9 +124,13 @@ def _how(ended: EndedProcess) -> str:
     return f"{how} after {seconds(ended.gone_after_ms)}"
 
 
+def where_it_stood(process: EndedProcess) -> str:
+    """What a process had done to stand apart; '' for one that had not."""
+    notes = (("own session", process.own_session), ("daemonised", process.daemonised))
+    return ", ".join(note for note, there in notes if there)
+
+
 def _process(process: EndedProcess, how: str) -> str:
-    notes = [
-        note for note, there in (("own session", process.own_session), ("daemonised", process.daemonised)) if there
-    ]
-    beside = f"  {', '.join(notes)}" if notes else ""
-    return f"{process.pid}  {process.name}  {how}{beside}"
+    notes = where_it_stood(process)
+    beside = f"  {notes}" if notes else ""
+    return f"{process.pid}  {short_command(process.name)}  {how}{beside}"

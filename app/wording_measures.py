@@ -81,6 +81,14 @@ def short_path(path: str, home: str | None = None) -> str:
     return path
 
 
+def short_command(command: str, home: str | None = None) -> str:
+    """A process as a person names it: ``python -m pytest``, not the folder that its program lies in."""
+    root = str(Path.home()) if home is None else home
+    program, blank, rest = command.partition(" ")
+    rest = rest.replace(f"{root}/", "~/") if root not in ("", "/") else rest
+    return f"{program.rstrip('/').rsplit('/', 1)[-1] or program}{blank}{rest}"
+
+
 def short_commit(commit: str) -> str:
     return commit[:7]
 

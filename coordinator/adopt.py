@@ -12,14 +12,15 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING
 
-from coordinator import closing, decisioncodec, machine, writing
+from coordinator import closing, decisioncodec, machine, settling, steps, writing
 from coordinator.api import EndingView, Started
 from coordinator.custody import spoolfile
 from coordinator.custody.client import Supervisor, read_cookie
 from coordinator.custody.types import SpawnFailure, WriteProof
 from coordinator.recording import keyed_digest
 from coordinator.rows import SessionRows
-from store import control_writes, decisions, events, turns
+from coordinator.steps import Step
+from store import control_writes, decisions, events
 from store.db import Tx
 from store.decisions import Decision
 from store.refusal import Refusal
@@ -92,6 +93,7 @@ async def adopt(session: "HeldSession") -> Refusal | None:
     session.cookie = cookie or ""
     if not await asyncio.to_thread(spoolfile.spool_is_locked, session.folder):
         return await _from_the_spool(session, row.driver_offset)
+    steps.reach(Step.BEFORE_ATTACH)
     attached = await Supervisor.attach(
         session.folder,
         cookie=session.cookie,
@@ -104,6 +106,7 @@ async def adopt(session: "HeldSession") -> Refusal | None:
         await closing.unprovable(session, f"its keeper process does not answer ({attached.what})")
         return None
     session.supervisor = attached
+    steps.reach(Step.ATTACHED)
     session.spawn(session.pump(attached), "pump")
     session.set_deadline("renew", 0.0)
     reason = _why_not(session)
@@ -135,6 +138,7 @@ def _why_not(session: "HeldSession") -> str | None:
 
 async def catch_up(session: "HeldSession") -> None:
     """Once the spool is read up to now: settle what the old console had begun to send."""
+    steps.reach(Step.CATCHING_UP)
     for turn in session.rows.turns:
         if turn.state is TurnState.RECORDED and turn.source is not TurnSource.AGENT:
             await _unsent_turn(session, turn)
@@ -143,6 +147,7 @@ async def catch_up(session: "HeldSession") -> None:
             await _unsent_answer(session, decision)
     await session.refresh()
     await session.decide(machine.QueueChanged(waiting=len(session.rows.queued)))
+    steps.reach(Step.CAUGHT_UP)
 
 
 async def _proof(session: "HeldSession", write: str) -> WriteProof | None:
@@ -165,7 +170,7 @@ async def _unsent_turn(session: "HeldSession", turn: Turn) -> None:
         return
     supervisor = session.supervisor
     if supervisor is not None and await supervisor.cancel(turn.id):
-        await session.write(lambda tx: turns.cancel(tx, id=turn.id))
+        await session.write(lambda tx: settling.not_sent(tx, turn.id))
         await session.decide(machine.TurnNotSent(id=turn.id))
         if turn.source is TurnSource.BRIEF:
             session.order_end(EndReason.CONSOLE_LOST)
@@ -209,6 +214,7 @@ async def _from_the_spool(session: "HeldSession", offset: int) -> Refusal | None
         records = await asyncio.to_thread(lambda: list(spoolfile.read_spool(spool, offset)))
         for start in range(0, len(records), 500):
             await session.take_in(records[start : start + 500])
+    steps.reach(Step.SPOOL_TAKEN_IN)
     if session.gone is None:
         session.stop_reason = session.stop_reason or EndReason.ORPHANED
         session.gone = await asyncio.to_thread(closing.end_of_carriers, session, EndReason.ORPHANED)

@@ -10,28 +10,30 @@ import logging
 from typing import TYPE_CHECKING
 
 from coordinator import evidence as evidence_
-from coordinator import mailbox, parking, recording
+from coordinator import mailbox, parking, settling, steps
 from coordinator.api import Done
 from coordinator.custody import spoolfile
 from coordinator.custody.client import Supervisor
 from coordinator.custody.leftovers import end_carriers
 from coordinator.custody.receipts import process_from_facts, receipt_from_facts
 from coordinator.custody.types import RecordKind, SpawnFailure, SpoolRecord, WriteProof
-from coordinator.recording import Ending
 from coordinator.rows import read_rows
-from store import attention, custody, evidence, runs
+from coordinator.settling import Ending
+from coordinator.steps import Step
+from store import attention, custody, evidence, runs, stops
 from store.canonical import dumps
 from store.db import Tx
 from store.refusal import Fact, Refusal
 from store.vocab import (
     AttentionKind,
+    DecisionState,
     EndReason,
     MicroUsd,
     RefusalReason,
     RunOutcome,
     StopResult,
-    TurnId,
     TurnResultKind,
+    TurnState,
 )
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+FLYING = (TurnState.RECORDED, TurnState.WRITTEN, TurnState.ACCEPTED)
 LEAST_GUESS = MicroUsd(100_000)
 """Ten cents: what a killed turn is taken to have cost at least, until something larger is known."""
 
@@ -49,8 +52,32 @@ def already_ended(session: "HeldSession") -> Refusal:
 
 async def refuse(session: "HeldSession", refusal: Refusal) -> Refusal:
     """Nothing was started; the run says why."""
-    await session.write(lambda tx: recording.refuse_run(tx, session.run_id, refusal, detail=dumps(dict(refusal.facts))))
+
+    def book(tx: Tx) -> runs.Run | Refusal:
+        _note_stop(tx, session)
+        return settling.refuse_run(tx, session.run_id, refusal, detail=dumps(dict(refusal.facts)))
+
+    await session.write(book)
     return refusal
+
+
+def _note_stop(tx: Tx, session: "HeldSession") -> None:
+    """A stop that came before there was anything to end: the books know of it all the same."""
+    if session.stop_reason is not None and stops.open_of(tx, session.run_id) is None:
+        stops.ask(tx, run=session.run_id, reason=session.stop_reason, operator=session.stopped_by)
+
+
+def _not_started(session: "HeldSession", reason: str, facts: dict[str, Fact]) -> Refusal:
+    """What the one who asked for the start is told."""
+    match reason:
+        case EndReason.STOPPED | EndReason.KILLED:
+            return Refusal(RefusalReason.STOPPED, facts)
+        case EndReason.SHUTDOWN:
+            return Refusal(RefusalReason.SHUTTING_DOWN, facts)
+        case EndReason.START_TIMEOUT:
+            return Refusal(RefusalReason.START_TIMEOUT, facts)
+        case _:
+            return Refusal(RefusalReason.SPAWN_FAILED, facts)
 
 
 async def spawn_failed(session: "HeldSession", failure: SpawnFailure) -> Refusal | None:
@@ -63,13 +90,20 @@ async def spawn_failed(session: "HeldSession", failure: SpawnFailure) -> Refusal
         "exit": failure.exit,
         "stderr": failure.stderr[-2000:],
     }
-    refusal = Refusal(RefusalReason.SPAWN_FAILED, facts)
+    reason = session.stop_reason or EndReason.SPAWN_FAILED
+    refusal = _not_started(session, reason, facts)
     session.failure = refusal
     if session.supervisor is not None:
         session.order_end(EndReason.SPAWN_FAILED)
         return None
-    ending = _ending(session, RunOutcome.FAILED, EndReason.SPAWN_FAILED, dumps(facts))
-    await session.write(lambda tx: recording.close_hold(tx, ending))
+    outcome = RunOutcome.FAILED if session.stop_reason is None else RunOutcome.INTERRUPTED
+    ending = _ending(session, outcome, reason, dumps(facts))
+
+    def book(tx: Tx) -> runs.Run | Refusal:
+        _note_stop(tx, session)
+        return settling.close_hold(tx, ending)
+
+    await session.write(book)
     return refusal
 
 
@@ -79,13 +113,13 @@ def _ending(
     reason: str,
     detail: str,
     *,
-    proofs: tuple[tuple[TurnId, WriteProof], ...] | None = None,
+    proofs: tuple[tuple[str, WriteProof], ...] | None = None,
     receipt: str = "",
     remaining: int = 0,
     stop_result: StopResult = StopResult.NEVER_STARTED,
 ) -> Ending:
     if proofs is None:
-        proofs = tuple((turn.id, WriteProof.NEVER) for turn in session.state.turns)
+        proofs = tuple((write, WriteProof.NEVER) for write in _under_way(session))
     return Ending(
         run=session.run_id,
         custody=session.custody_id,
@@ -100,6 +134,27 @@ def _ending(
         stop_result=stop_result,
         reports_cost=session.driver.capabilities.reports_cost,
     )
+
+
+def _under_way(session: "HeldSession") -> tuple[str, ...]:
+    """Ids of what was on its way to the agent: turns in flight, and answers."""
+    flying = [turn.id for turn in session.rows.turns if turn.state in FLYING]
+    answers = [d.write_id for d in session.rows.decisions if d.state is DecisionState.DELIVERING and d.write_id]
+    return (*flying, *answers)
+
+
+def _proofs(session: "HeldSession") -> tuple[tuple[str, WriteProof], ...]:
+    return tuple((write, _proof(session, write)) for write in _under_way(session))
+
+
+async def _last_note(session: "HeldSession") -> parking.Found | None:
+    """What the agent left in its mailbox. What cannot be read must not keep the books open."""
+    try:
+        if mailbox.present(session.tree, session.run_id):
+            return await parking.look(session)
+    except Exception:
+        log.exception("run %s: its mailbox could not be read at the end", session.run_id)
+    return None
 
 
 def _guess(session: "HeldSession") -> MicroUsd:
@@ -125,17 +180,24 @@ def _how_it_ended(session: "HeldSession") -> tuple[RunOutcome, str]:
     return RunOutcome.INTERRUPTED, reason
 
 
+def _proof(session: "HeldSession", write: str) -> WriteProof:
+    """What the spool proves of a write. Where no keeper was ever started there is none, and nothing went."""
+    try:
+        return spoolfile.proof_of_write(session.folder / "spool", write)
+    except FileNotFoundError:
+        stamped = session.rows.custody is not None and session.rows.custody.supervisor_pid is not None
+        return WriteProof.BEGUN if stamped else WriteProof.NEVER
+
+
 async def close(session: "HeldSession") -> None:
     """Everything up to *gone* is in the ledger; now the rest, in one transaction."""
     assert session.gone is not None
+    steps.reach(Step.GONE_SEEN)
     receipt = receipt_from_facts(session.gone.facts)
     session.live.receipt = receipt
     outcome, reason = _how_it_ended(session)
-    spool = session.folder / "spool"
-    proofs = tuple(
-        [(turn.id, await asyncio.to_thread(spoolfile.proof_of_write, spool, turn.id)) for turn in session.state.turns]
-    )
-    found = await parking.look(session) if mailbox.present(session.tree, session.run_id) else None
+    proofs = await asyncio.to_thread(_proofs, session)
+    found = await _last_note(session)
     stop_result = (
         StopResult.ALREADY_ENDED
         if receipt.already_ended
@@ -157,16 +219,22 @@ async def close(session: "HeldSession") -> None:
     def book(tx: Tx) -> runs.Run | Refusal:
         if found is not None:
             parking.book(tx, session, found, last_turn)
-        return recording.close_hold(tx, ending)
+        closed = settling.close_hold(tx, ending)
+        if receipt.remaining and not isinstance(closed, Refusal):
+            left = ", ".join(f"{one.pid} ({one.name})" for one in receipt.remaining)
+            text = f"run {session.run_id} left processes that would not end: {left}"
+            attention.raise_(tx, run=session.run_id, kind=AttentionKind.PAGE, key="remaining", text=text)
+        return closed
 
+    steps.reach(Step.BEFORE_CLOSED)
     await session.write(book)
+    steps.reach(Step.CLOSED)
     session.rows = await session.house.ledger.read(lambda tx: read_rows(tx, session.run_id))
     show_gone(session, receipt.total_ms)
     if session.failure is None and not session.started.done():
         facts: dict[str, Fact] = {"agent": session.terms.agent, "program": session.terms.program}
         facts |= {"what": reason, "exit": receipt.agent_exit, "stderr": session.live.stderr_tail[-2000:]}
-        why = RefusalReason.START_TIMEOUT if reason == EndReason.START_TIMEOUT else RefusalReason.SPAWN_FAILED
-        session.failure = Refusal(why if reason != EndReason.STOPPED else RefusalReason.STOPPED, facts)
+        session.failure = _not_started(session, reason, facts)
     if session.failure is not None:
         session.fail_start(session.failure)
     supervisor = session.supervisor
@@ -174,6 +242,7 @@ async def close(session: "HeldSession") -> None:
         with contextlib.suppress(ConnectionError, OSError):
             if not receipt.remaining:
                 await supervisor.end()
+                steps.reach(Step.SUPERVISOR_ENDED)
             await supervisor.detach()
     for waiter in session.waiters:
         if not waiter.done():
@@ -282,10 +351,9 @@ async def unprovable(session: "HeldSession", what: str) -> None:
 async def after_a_bug(session: "HeldSession") -> None:
     """The actor's own code failed: end the agent, then the books, as far as they can be kept."""
     session.order_end(EndReason.PROTOCOL_ERROR)
-    supervisor = session.supervisor
-    if supervisor is not None:
-        with contextlib.suppress(ConnectionError, OSError):
-            await supervisor.fence(EndReason.PROTOCOL_ERROR)
+    if await session.house.ledger.read(lambda tx: custody.get(tx, session.custody_id)) is None:
+        session.fail_start(await refuse(session, Refusal(RefusalReason.NEVER_STARTED, {"run": session.run_id})))
+        return
     deadline = session.house.clock.monotonic() + session.house.settings.timing.ladder.total + 5
     while spoolfile.spool_is_locked(session.folder) and session.house.clock.monotonic() < deadline:
         last = await asyncio.to_thread(_last_record, session)
@@ -293,7 +361,9 @@ async def after_a_bug(session: "HeldSession") -> None:
             break
         await asyncio.sleep(0.05)
     records = await asyncio.to_thread(_rest, session, 0) if (session.folder / "spool").exists() else []
-    gone = next((record for record in records if record.kind is RecordKind.GONE), None)
+    # The last one: a hold that was restarted has one for each process before.
+    ends = [one for one in records if one.kind is RecordKind.GONE and not one.facts.get("restart")]
+    gone = ends[-1] if ends else None
     session.gone = (
         gone if gone is not None else await asyncio.to_thread(end_of_carriers, session, EndReason.SUPERVISOR_LOST)
     )

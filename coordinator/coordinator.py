@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from coordinator import commands, incarnation, proposing, recording, snapshots, sweep
+from coordinator import commands, incarnation, proposing, recording, snapshots, steps, sweep
 from coordinator.api import (
     CloseAll,
     Closed,
@@ -41,12 +41,13 @@ from coordinator.drivers import registry
 from coordinator.feed import Feed
 from coordinator.house import House, HouseSettings
 from coordinator.ids import Ids
-from coordinator.machine import AttendanceChanged, FenceAsked, GraceOver
+from coordinator.machine import AttendanceChanged, GraceOver
 from coordinator.profiles import AgentProfile, Found, discover
 from coordinator.redaction import Redactor, secrets_of
 from coordinator.session import HeldSession
+from coordinator.steps import Step
 from store import authorizations, drafts, incarnations, runs, settings
-from store.db import Ledger, Tx
+from store.db import Ledger, LedgerFault, Tx
 from store.refusal import Refusal
 from store.vocab import EndReason, Millis, RefusalReason, RunId
 
@@ -59,6 +60,7 @@ class Coordinator:
     def __init__(self, house: House, life: incarnation.Life, tasks: asyncio.TaskGroup, repository: Path | None) -> None:
         self.house = house
         self.sessions: dict[RunId, HeldSession] = {}
+        self._actors: dict[RunId, asyncio.Task[None]] = {}
         self.snapshots = snapshots.Snapshots(house, self.sessions)
         self._life = life
         self._tasks = tasks
@@ -67,6 +69,8 @@ class Coordinator:
         self._poked = asyncio.Event()
         self.swept = sweep.Swept()
         self._beaten = asyncio.Event()
+        self._stops_of_all = 0
+        """How often all was stopped; a start that was asked before does not outlive it."""
 
     @classmethod
     @asynccontextmanager
@@ -121,7 +125,9 @@ class Coordinator:
                     await coordinator.close()
                     for task in own:
                         task.cancel()
-            await ledger.transaction(lambda tx: incarnations.end(tx, id=life.id))
+            # A ledger that is busy or full just now keeps nobody here: the lock that is let go proves the end as well.
+            with contextlib.suppress(LedgerFault):
+                await ledger.transaction(lambda tx: incarnations.end(tx, id=life.id))
         finally:
             incarnation.finish(life)
 
@@ -129,7 +135,12 @@ class Coordinator:
 
     async def handle(self, command: OperatorCommand, operator: str | None = None) -> Reply:
         """Carry out a command of the operator at this console, or of one who speaks through the ledger."""
-        who = operator or self.house.settings.operator
+        try:
+            return await self._handle(command, operator or self.house.settings.operator)
+        except LedgerFault as fault:
+            return fault.refusal
+
+    async def _handle(self, command: OperatorCommand, who: str) -> Reply:
         match command:
             case Propose():
                 return await proposing.propose(self.house, command, await self.agents())
@@ -211,7 +222,7 @@ class Coordinator:
     # -------------------------------------------------------------------------------------------------------- start
 
     async def _start(self, command: StartRun, who: str) -> Reply:
-        house, terms = self.house, command.terms
+        house, terms, stops_before = self.house, command.terms, self._stops_of_all
         if house.shutting:
             return Refusal(RefusalReason.SHUTTING_DOWN)
         found = (await self.agents()).get(terms.agent)
@@ -239,6 +250,7 @@ class Coordinator:
         if isinstance(admitted, Refusal):
             return admitted
         run, limits = admitted
+        steps.reach(Step.ADMITTED)
         session = HeldSession(
             house,
             run=run.id,
@@ -251,14 +263,19 @@ class Coordinator:
         )
         await session.refresh()
         self._begin(session)
+        if house.shutting:
+            session.order_end(EndReason.SHUTDOWN, by=who)
+        elif self._stops_of_all != stops_before:
+            session.order_end(EndReason.STOPPED, by=who)
         return await session.started
 
     def _begin(self, session: HeldSession) -> None:
         self.sessions[session.run_id] = session
-        self._tasks.create_task(session.run(), name=f"run {session.run_id}")
+        self._actors[session.run_id] = self._tasks.create_task(session.run(), name=f"run {session.run_id}")
 
     async def sweep(self) -> sweep.Swept:
         """Pick up or settle what consoles that are gone have left."""
+        await self.house.ledger.transaction(lambda tx: recording.open_if_gone(tx, incarnation.gone_by_id(tx)))
         self.swept = await sweep.sweep(self.house, self._begin)
         self.snapshots.recovered = (len(self.swept.picked_up), len(self.swept.ended))
         self.house.changed()
@@ -278,20 +295,36 @@ class Coordinator:
 
     async def _stop_all(self, who: str) -> Reply:
         """No new start while it is in force; every hold ends side by side."""
-        await self._admission("shut", recording.ADMISSION)
+        self._stops_of_all += 1
+        self._order_all(EndReason.STOPPED, who)
         try:
+            with contextlib.suppress(LedgerFault):
+                await self._admission(f"{recording.SHUT_BY}{self.house.incarnation}", recording.ADMISSION)
             unsettled = await self._end_all(EndReason.STOPPED, who)
         finally:
-            await self._admission("open", recording.ADMISSION)
+            await self._open_again()
         return Closed(unsettled=unsettled)
+
+    async def _open_again(self) -> None:
+        """Until it stands in the ledger: what stays shut there refuses every start of every console."""
+        while not self.house.shutting:  # then the next console sees that the one that shut it is gone
+            with contextlib.suppress(LedgerFault):
+                await self._admission("open", recording.ADMISSION)
+                return
+            await asyncio.sleep(0.2)
+
+    def _order_all(self, reason: EndReason, who: str) -> list[HeldSession]:
+        """Tell every supervisor at once: neither the ledger nor an actor is waited for."""
+        alive = [session for session in self.sessions.values() if not session.ended.is_set()]
+        for session in alive:
+            session.order_end(reason, by=who)
+        return alive
 
     async def _admission(self, value: str, name: str) -> None:
         await self.house.ledger.transaction(lambda tx: settings.put(tx, name, value))
 
     async def _end_all(self, reason: EndReason, who: str) -> tuple[RunId, ...]:
-        alive = [session for session in self.sessions.values() if not session.ended.is_set()]
-        for session in alive:
-            session.order_end(reason, by=who)
+        alive = self._order_all(reason, who)
         if not alive:
             return ()
         waits = [asyncio.ensure_future(session.ended.wait()) for session in alive]
@@ -373,14 +406,17 @@ class Coordinator:
 
     async def close(self) -> Closed:
         """Shut admission, end every hold under one deadline. Safe to call again."""
-        if not self.house.shutting:
-            self.house.shutting = True
-            with contextlib.suppress(Exception):
+        who, first = self.house.settings.operator, not self.house.shutting
+        self.house.shutting = True
+        self._order_all(EndReason.SHUTDOWN, who)
+        if first:
+            with contextlib.suppress(LedgerFault):
                 await self._admission("shut", f"{recording.ADMISSION}.{self.house.incarnation}")
-        unsettled = await self._end_all(EndReason.SHUTDOWN, self.house.settings.operator)
+        unsettled = await self._end_all(EndReason.SHUTDOWN, who)
         for run in unsettled:
             self.house.notes.append(f"run {run} did not end in time; its keeper goes on ending it")
-            self.sessions[run].inbox.command(FenceAsked(reason=EndReason.SHUTDOWN))
+            # Its books are the next console's: this one does not wait any longer, whatever the actor waits for.
+            self._actors[run].cancel()
         return Closed(unsettled=unsettled)
 
     # -------------------------------------------------------------------------------------- commands of other processes

@@ -3,10 +3,11 @@
 import contextlib
 from typing import TYPE_CHECKING
 
-from coordinator import githelper, launch, machine, parking, recording, writing
+from coordinator import githelper, launch, machine, parking, recording, steps, writing
 from coordinator.drivers.base import ControlWrite
 from coordinator.recording import NewTurn
 from coordinator.rows import read_rows
+from coordinator.steps import Step
 from store import attention, custody, stops
 from store.db import Tx
 from store.refusal import Refusal
@@ -22,7 +23,9 @@ async def carry_out(session: "HeldSession", act: machine.Act) -> None:
         case machine.SendBrief():
             await launch.send_brief(session)
         case machine.ReadMailbox():
-            await parking.read(session)
+            # A turn that began later in the same batch is awaited: the machine remembers that the mailbox is due.
+            if session.state.at_rest:
+                await parking.read(session)
         case machine.SendRepair():
             await parking.repair(session, act.problems)
         case machine.ParkAsText():
@@ -47,6 +50,9 @@ async def carry_out(session: "HeldSession", act: machine.Act) -> None:
 async def send_turn(session: "HeldSession", turn: NewTurn) -> Turn | Refusal:
     """Record a turn and let its bytes go."""
     house = session.house
+    if session.stop_reason is not None or not session.state.live:
+        # A stop is an order from the moment it is given; the ledger hears of it later.
+        return Refusal(RefusalReason.FENCING)
 
     def record(tx: Tx) -> Turn | Refusal:
         return recording.record_turn(
@@ -56,11 +62,13 @@ async def send_turn(session: "HeldSession", turn: NewTurn) -> Turn | Refusal:
             digest_key=house.digest_key,
             paused=session.state.paused,
             pools=house.pools(tx.now),
+            incarnation=house.incarnation,
         )
 
     recorded: Turn | Refusal = await session.write(record)
     if isinstance(recorded, Refusal):
         return recorded
+    steps.reach(Step.TURN_RECORDED)
     await session.refresh()
     await session.decide(machine.TurnRecorded(id=turn.id, source=turn.source))
     session.spawn(writing.write_turn(session, turn.id, turn.sent), "turn")
@@ -95,23 +103,37 @@ async def send_queued(session: "HeldSession") -> None:
     if not session.rows.queued:
         return
     first = session.rows.queued[0]
+    steps.reach(Step.QUEUE_TAKEN)
     turn = new_turn(session, TurnSource.OPERATOR, first.text, operator=first.operator, queued=first.id)
     sent = await send_turn(session, turn)
     if isinstance(sent, Refusal):
-        if sent.reason in (RefusalReason.BUDGET_EXHAUSTED, RefusalReason.TURN_CAP):
-            await session.write(
-                lambda tx: attention.raise_(
-                    tx, run=session.run_id, kind=AttentionKind.BUDGET, key="budget", text="holds at its budget"
-                )
-            )
+        await say_why_it_waits(session, sent)
         return
     await session.decide(machine.QueueChanged(waiting=len(session.rows.queued)))
+    steps.reach(Step.QUEUE_SENT)
+
+
+async def say_why_it_waits(session: "HeldSession", refusal: Refusal) -> None:
+    """What waits and may not go for want of money is the operator's to look at; all else goes by itself later."""
+    texts = {
+        RefusalReason.BUDGET_EXHAUSTED: "holds at its budget",
+        RefusalReason.TURN_CAP: "holds at its budget",
+        RefusalReason.POOL_EXHAUSTED: "holds: the budget of the day or the month is used up",
+    }
+    text = texts.get(refusal.reason)
+    if text is not None:
+        await session.write(
+            lambda tx: attention.raise_(tx, run=session.run_id, kind=AttentionKind.BUDGET, key="budget", text=text)
+        )
 
 
 async def interrupt(session: "HeldSession", *, background_too: bool) -> None:
     timing = session.house.settings.timing
     session.set_deadline("interrupt", timing.interrupt)
-    await _control(session, session.driver.interrupt(), "interrupt")
+    write = session.driver.interrupt()
+    session.interrupt_write = write.id
+    session.set_deadline("interrupt-ack", timing.interrupt_ack)
+    await _control(session, write, "interrupt")
     if background_too:
         for write in session.driver.stop_background():
             await _control(session, write, "stop background")
@@ -124,6 +146,7 @@ async def _control(session: "HeldSession", write: ControlWrite, what: str) -> No
 async def conclude(session: "HeldSession", reason: EndReason) -> None:
     """The agent's own end, by the same ladder and with the same receipt as any other."""
     session.concluding = reason
+    steps.reach(Step.CONCLUDE_BEGUN)
     await session.write(
         lambda tx: custody.move(
             tx,
@@ -132,11 +155,13 @@ async def conclude(session: "HeldSession", reason: EndReason) -> None:
             to=CustodyState.CONCLUDING,
         )
     )
+    steps.reach(Step.CONCLUDE_BOOKED)
     await session.refresh()
     supervisor = session.supervisor
     if supervisor is not None:
         with contextlib.suppress(ConnectionError, OSError):
             await supervisor.fence(reason)
+            steps.reach(Step.CONCLUDE_ORDERED)
 
 
 async def fence(session: "HeldSession", reason: str) -> None:
@@ -150,7 +175,9 @@ async def fence(session: "HeldSession", reason: str) -> None:
             stops.ask(tx, run=session.run_id, reason=reason, operator=session.stopped_by)
         stops.order(tx, run=session.run_id)
 
+    steps.reach(Step.BEFORE_FENCE_BOOKED)
     await session.write(book)
+    steps.reach(Step.FENCE_BOOKED)
     await session.refresh()
 
 

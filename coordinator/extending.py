@@ -7,11 +7,12 @@ generation in the same conversation, its cap what is left.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from coordinator import launch, machine, recording
+from coordinator import launch, machine, recording, steps
 from coordinator.api import Done, Extend, FeedEvent, Reply
 from coordinator.custody.types import SpawnFailure
 from coordinator.drivers import registry
 from coordinator.drivers.base import ControlAcked
+from coordinator.steps import Step
 from coordinator.terms import Terms, parse
 from store import authorizations, custody, receipts, runs
 from store.canonical import dumps
@@ -51,12 +52,14 @@ async def extend(session: "HeldSession", order: "Order", command: Extend) -> Rep
     if isinstance(limits, Refusal):
         return limits
     session.limits = limits
+    steps.reach(Step.EXTENSION_SIGNED)
     session.set_deadline("renew", 0.0)
     supervisor = session.supervisor
     if needs_restart and supervisor is not None:
         session.restart_order = order
         await session.decide(machine.RestartBegun())
         await supervisor.fence(EndReason.SUPERSEDED, restart=True)
+        steps.reach(Step.RESTART_ORDERED)
         await session.refresh()
         return None
     await session.decide(machine.Extended(budget=limits.budget, max_turns=limits.max_turns))
@@ -73,6 +76,7 @@ async def go_on(session: "HeldSession") -> None:
         session.order_end(EndReason.SPAWN_FAILED)
         return
     receipt = dumps(dict(gone.facts))
+    steps.reach(Step.OLD_GONE)
     await session.write(
         lambda tx: receipts.add(
             tx,
@@ -83,11 +87,13 @@ async def go_on(session: "HeldSession") -> None:
             remaining=0,
         )
     )
+    steps.reach(Step.OLD_RECEIPT_KEPT)
     session.driver = driver
     session.ingest.replace_driver(driver)
     session.generation += 1
     await session.decide(machine.Restarted())
     failure = await launch.start_agent(session, resume=True)
+    steps.reach(Step.NEXT_STARTED)
     if isinstance(failure, SpawnFailure):
         session.order_end(EndReason.SPAWN_FAILED)
         answer: Reply = Refusal(RefusalReason.SPAWN_FAILED, {"agent": session.terms.agent, "what": failure.what})

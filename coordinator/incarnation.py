@@ -7,7 +7,7 @@ import contextlib
 import fcntl
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,6 +97,16 @@ def is_gone(row: incarnations.Incarnation) -> bool:
     finally:
         os.close(handle)
     return True
+
+
+def gone_by_id(tx: Tx) -> Callable[[IncarnationId], bool]:
+    """The same by id; one that the ledger does not know is gone."""
+
+    def gone(id: IncarnationId) -> bool:
+        row = incarnations.get(tx, id)
+        return row is None or is_gone(row)
+
+    return gone
 
 
 def finish(life: Life) -> None:

@@ -11,7 +11,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from coordinator import closing, githelper, mailbox, preamble, profiles, recording, worktree, writing
+from coordinator import closing, githelper, mailbox, preamble, profiles, recording, steps, worktree, writing
 from coordinator.api import Started
 from coordinator.custody.client import Supervisor
 from coordinator.custody.types import AgentSpec, HoldSpec, SpawnFailure
@@ -20,6 +20,7 @@ from coordinator.environment import agent_environment
 from coordinator.machine import TurnRecorded
 from coordinator.recording import NewTurn, Proof
 from coordinator.rows import read_rows
+from coordinator.steps import Step
 from coordinator.terms import Terms
 from store import control_writes, custody, runs
 from store.db import Tx
@@ -48,6 +49,7 @@ async def launch(session: "HeldSession") -> Refusal | None:
     proved = await _prove(session, prepared, brief)
     if isinstance(proved, Refusal):
         return await closing.refuse(session, proved)
+    steps.reach(Step.PROVEN)
     await session.decide(TurnRecorded(id=brief.id, source=TurnSource.BRIEF))
     await session.refresh()
     failure = await _spawn(session)
@@ -78,6 +80,7 @@ async def _prepare_tree(session: "HeldSession") -> Terms | Refusal:
             tx, id=session.run_id, step="prepared", tree=str(tree.tree), head=tree.head, branch=tree.branch
         )
     )
+    steps.reach(Step.TREE_PREPARED)
     found = await asyncio.to_thread(
         profiles.look, session.profile, house.settings.environment.get("PATH", ""), cache=house.settings.version_cache
     )
@@ -126,15 +129,22 @@ async def _prove(session: "HeldSession", actual: Terms, brief: NewTurn) -> custo
         max_held_sessions=house.settings.max_held_sessions,
         brief=brief,
     )
-    result: custody.Custody | Refusal = await session.write(
-        lambda tx: recording.prove(tx, proof, digest_key=house.digest_key)
-    )
+
+    def prove(tx: Tx) -> custody.Custody | Refusal:
+        # A stop counts from the moment it is given; the ledger does not know of it yet.
+        if session.stop_reason is not None:
+            return Refusal(RefusalReason.STOPPED)
+        return recording.prove(tx, proof, digest_key=house.digest_key)
+
+    result: custody.Custody | Refusal = await session.write(prove)
     return result
 
 
 async def _spawn(session: "HeldSession") -> SpawnFailure | None:
     """Supervisor, stamp, agent, stamp, handshake. The brief goes when the agent says that it is ready."""
     timing = session.house.settings.timing
+    if session.stop_reason is not None:
+        return SpawnFailure(what="stopped")
     session.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     spec = HoldSpec(
         custody=session.custody_id,
@@ -153,6 +163,7 @@ async def _spawn(session: "HeldSession") -> SpawnFailure | None:
     if isinstance(born, SpawnFailure):
         return born
     session.supervisor = born
+    steps.reach(Step.SUPERVISOR_STARTED)
     session.spawn(session.pump(born), "pump")
     identity, keeper = born.identity, born.keeper_identity
 
@@ -170,8 +181,10 @@ async def _spawn(session: "HeldSession") -> SpawnFailure | None:
         return held is not None and held.state is CustodyState.PROPOSED
 
     if not await session.write(stamp) or session.stop_reason is not None:
-        await born.fence(session.stop_reason or EndReason.STOPPED)
+        with contextlib.suppress(ConnectionError, OSError):
+            await born.fence(session.stop_reason or EndReason.STOPPED)
         return None
+    steps.reach(Step.SUPERVISOR_STAMPED)
     return await start_agent(session)
 
 
@@ -199,6 +212,7 @@ async def start_agent(session: "HeldSession", *, resume: bool = False) -> SpawnF
     started = await born.start(session.generation, agent, timeout=timing.spawn)
     if isinstance(started, SpawnFailure):
         return started
+    steps.reach(Step.AGENT_STARTED)
 
     def stamp_agent(tx: Tx) -> bool:
         stamped = custody.stamp_agent(
@@ -231,8 +245,10 @@ async def start_agent(session: "HeldSession", *, resume: bool = False) -> SpawnF
         session.cost_ask = ask.id
         opening.append(ask)
     if not await session.write(stamp_agent) or session.stop_reason is not None:
-        await born.kill()
+        with contextlib.suppress(ConnectionError, OSError):
+            await born.kill()
         return None
+    steps.reach(Step.AGENT_STAMPED)
     session.set_deadline("renew", 0.0)
     session.set_deadline("start", timing.start_timeout)
     for write in opening:
@@ -243,8 +259,10 @@ async def start_agent(session: "HeldSession", *, resume: bool = False) -> SpawnF
 
 
 async def _handshake(session: "HeldSession", supervisor: Supervisor, write: str, data: bytes) -> None:
+    steps.reach(Step.BEFORE_HANDSHAKE)
     with contextlib.suppress(ConnectionError, OSError):
         await supervisor.write(write, data)
+    steps.reach(Step.HANDSHAKE_SENT)
 
 
 def _cap(session: "HeldSession") -> MicroUsd | None:
@@ -263,9 +281,11 @@ async def send_brief(session: "HeldSession") -> None:
         return
 
     async def write() -> None:
-        await writing.write_turn(session, TurnId(brief.id), brief.sent)
-        if not session.started.done():
+        steps.reach(Step.BEFORE_FIRST_BYTE)
+        went = await writing.write_turn(session, TurnId(brief.id), brief.sent)
+        if went and not session.started.done():
             session.started.set_result(Started(run=session.run_id))
         await session.write(lambda tx: runs.set_step(tx, id=session.run_id, step="live"))
+        steps.reach(Step.LIVE)
 
     session.spawn(write(), "brief")

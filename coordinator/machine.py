@@ -69,6 +69,8 @@ class SessionState:
     handoff: bool = False
     mailbox_due: bool = False
     """A turn ended well and its mailbox was not read yet: it is read when nothing is in flight any more."""
+    unheard: bool = False
+    """An interrupt was sent and not acknowledged yet: a turn written now might be the one that it hits."""
     paused: bool = False
     restarting: bool = False
     """The agent is being ended and started again under the same hold."""
@@ -81,7 +83,7 @@ class SessionState:
 
     @property
     def at_rest(self) -> bool:
-        return not self.turns
+        return not self.turns and not self.unheard
 
     @property
     def live(self) -> bool:
@@ -152,6 +154,11 @@ class InterruptAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InterruptHeard:
+    """Acknowledged, or three seconds are over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InterruptLate:
     """No result came in time after an interrupt."""
 
@@ -210,6 +217,7 @@ Input = (
     | QueueChanged
     | ParkAnswered
     | InterruptAsked
+    | InterruptHeard
     | InterruptLate
     | FinishAsked
     | FenceAsked
@@ -388,6 +396,8 @@ class _Step:
 
     def out(self, *effects: Effect) -> None:
         self.effects.extend(effects)
+        if any(isinstance(effect, SendInterrupt) for effect in effects):
+            self.to(unheard=True)
 
 
 def step(state: SessionState, given: Input) -> tuple[SessionState, Sequence[Effect]]:
@@ -417,6 +427,13 @@ def step(state: SessionState, given: Input) -> tuple[SessionState, Sequence[Effe
             _next(s)
         case InterruptAsked():
             _interrupt(s, given)
+        case InterruptHeard():
+            if state.unheard:
+                s.to(unheard=False)
+                if state.mailbox_due and s.state.at_rest and s.state.live:
+                    s.out(ReadMailbox())
+                else:
+                    _next(s)
         case InterruptLate():
             if state.interrupting is not None and state.live:
                 text = "did not stop its turn within 10 s; stop it, or wait"
@@ -567,18 +584,19 @@ def _result(s: _Step, result: base.TurnResult, new_turn: TurnId) -> None:
         _fence(s, EndReason.TELEMETRY)
         return
     _warn(s)
-    if not s.state.live:
-        return
     if result.kind is TurnResultKind.SUCCESS:
         s.to(mailbox_due=True)
+    elif result.kind is TurnResultKind.ERROR and s.state.queued:
+        # A failure of the service holds the line until the operator looks.
+        s.to(queue_held=True)
+    if not s.state.live:
+        return
     if s.state.mailbox_due and s.state.at_rest:
         s.out(ReadMailbox())
     elif s.state.finishing and s.state.at_rest:
         _conclude(s, EndReason.FINISHED)
     else:
-        # An error or an interrupt concludes nothing; a failure of the service holds the line until the operator looks.
-        if result.kind is TurnResultKind.ERROR and s.state.queued:
-            s.to(queue_held=True)
+        # An error or an interrupt concludes nothing.
         if result.failure is FailureKind.BUDGET:
             _hold_at_budget(s)
         else:
@@ -609,7 +627,8 @@ def _mailbox_read(s: _Step, read: MailboxRead) -> None:
         s.to(parked=True, repairs=0)
         return
     if read.malformed:
-        if s.state.repairs >= REPAIRS_IN_A_ROW or s.state.at_budget or s.state.paused or not s.state.at_rest:
+        may_ask = s.state.ready and s.state.at_rest and not s.state.paused and not s.state.at_budget
+        if s.state.repairs >= REPAIRS_IN_A_ROW or not may_ask:
             s.to(parked=True, repairs=0)
             s.out(ParkAsText())
         else:

@@ -3,7 +3,7 @@
 import contextlib
 from typing import TYPE_CHECKING, assert_never
 
-from coordinator import decisioncodec, deeds, extending, machine, writing
+from coordinator import closing, decisioncodec, deeds, extending, machine, steps, writing
 from coordinator.api import (
     AnswerDecision,
     DismissDecision,
@@ -24,6 +24,7 @@ from coordinator.api import (
 )
 from coordinator.constants import TURN_BYTES
 from coordinator.recording import keyed_digest
+from coordinator.steps import Step
 from store import attention, control_writes, decisions, queued
 from store.db import Tx
 from store.refusal import Refusal
@@ -55,7 +56,12 @@ async def obey(session: "HeldSession", order: "Order") -> None:
     if session.state.paused and isinstance(command, Say | AnswerDecision | ReleaseQueue | Extend):
         # Who acts on it is there.
         await session.decide(machine.AttendanceChanged(paused=False))
-    reply = await _obey(session, command, order)
+    try:
+        reply = await _obey(session, command, order)
+    except BaseException:
+        # A bug, or the end of the console: whoever waits for the answer must not wait for ever.
+        order.reply(closing.already_ended(session))
+        raise
     if reply is not None:
         order.reply(reply)
     session.house.changed()
@@ -112,6 +118,7 @@ async def _say(session: "HeldSession", command: Say, operator: str) -> Reply:
     added: queued.QueuedTurn = await session.write(
         lambda tx: queued.add(tx, run=session.run_id, text=redacted, operator=operator)
     )
+    steps.reach(Step.QUEUED)
     await session.refresh()
     await session.decide(machine.QueueChanged(waiting=len(session.rows.queued)))
     return Said(queued=added.id)
@@ -139,11 +146,12 @@ async def _answer(session: "HeldSession", command: AnswerDecision, operator: str
     if bad is not None:
         return bad
     park = decision.kind is DecisionKind.PARK
-    data = (
-        b""
-        if park or decision.state is not DecisionState.OPEN
-        else session.driver.answer(decision.request, command.answer)
-    )
+    if not park and (session.stop_reason is not None or not session.state.live):
+        return Refusal(RefusalReason.FENCING)
+    # The driver is told of an answer only where the ledger will take it: it forgets the request with the first one.
+    fits = (decision.revision, decision.payload_hash) == (command.revision, command.payload_hash)
+    to_driver = not park and fits and decision.state is DecisionState.OPEN
+    data = session.driver.answer(decision.request, command.answer) if to_driver else b""
     write_id = f"answer-{decision.id}-{command.revision}"
     stored = session.house.redactor.text(decisioncodec.encode_answer(command.answer))
 
@@ -174,6 +182,7 @@ async def _answer(session: "HeldSession", command: AnswerDecision, operator: str
         return answered
 
     result = await session.write(book)
+    steps.reach(Step.ANSWER_COMMITTED)
     await session.refresh()
     if isinstance(result, Refusal):
         return result
@@ -206,7 +215,8 @@ async def _dismiss(session: "HeldSession", decision: DecisionId, operator: str) 
 
 async def _interrupt(session: "HeldSession", command: Interrupt) -> Reply:
     flying = [turn.id for turn in session.state.turns]
-    if not flying or (command.turn is not None and command.turn not in flying) or not session.state.live:
+    able = session.state.live and session.state.ready
+    if not flying or (command.turn is not None and command.turn not in flying) or not able:
         return Refusal(RefusalReason.NOTHING_TO_INTERRUPT)
     if not session.driver.capabilities.interrupts:
         return Refusal(RefusalReason.NOT_POSSIBLE_FOR_AGENT, {"what": "interrupt", "agent": session.terms.agent})
@@ -217,14 +227,18 @@ async def _interrupt(session: "HeldSession", command: Interrupt) -> Reply:
 async def _finish(session: "HeldSession") -> Reply:
     if not session.state.live:
         return Refusal(RefusalReason.FENCING)
-    open_ = session.rows.open_decisions
-    if open_ and not session.state.finishing:
-        return Refusal(RefusalReason.DECISION_OPEN, {"decision": open_[0].id})
+    open_ = frozenset(decision.id for decision in session.rows.open_decisions)
+    if open_ - session.finish_over and not session.state.finishing:
+        # Asked again over an open decision: the same key a second time means it.
+        session.finish_over = open_
+        return Refusal(RefusalReason.DECISION_OPEN, {"decision": min(open_)})
     await session.decide(machine.FinishAsked())
     return Done()
 
 
 async def _set_mode(session: "HeldSession", mode: str) -> Reply:
+    if not session.state.live:
+        return Refusal(RefusalReason.FENCING)
     if mode not in session.driver.capabilities.modes:
         return Refusal(RefusalReason.NOT_POSSIBLE_FOR_AGENT, {"what": f"mode {mode}", "agent": session.terms.agent})
     write = session.driver.set_mode(mode)
@@ -233,6 +247,8 @@ async def _set_mode(session: "HeldSession", mode: str) -> Reply:
 
 
 async def _set_model(session: "HeldSession", model: str) -> Reply:
+    if not session.state.live:
+        return Refusal(RefusalReason.FENCING)
     if not session.driver.capabilities.sets_model:
         return Refusal(RefusalReason.NOT_POSSIBLE_FOR_AGENT, {"what": "model", "agent": session.terms.agent})
     write = session.driver.set_model(model)

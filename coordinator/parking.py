@@ -5,8 +5,9 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from coordinator import decisioncodec, deeds, machine, mailbox, parkednote, preamble
+from coordinator import decisioncodec, deeds, machine, mailbox, parkednote, preamble, steps
 from coordinator.drivers.base import DecisionAsked, QuestionReply
+from coordinator.steps import Step
 from store import attention, decisions, evidence
 from store.canonical import digest
 from store.db import Tx
@@ -69,10 +70,13 @@ def ask(tx: Tx, session: "HeldSession", park: DecisionAsked, turn: TurnId | None
 async def read(session: "HeldSession") -> None:
     """After a turn that ended well: what did it leave for the operator?"""
     found = await look(session)
+    steps.reach(Step.MAILBOX_READ)
     turn = session.rows.turns[-1].id if session.rows.turns else None
     if found.read.decision is not None or found.read.handoff is not None:
         await session.write(lambda tx: book(tx, session, found, turn))
+        steps.reach(Step.MAILBOX_BOOKED)
         await asyncio.to_thread(_unlink, session, found)
+        steps.reach(Step.MAILBOX_UNLINKED)
         if found.read.handoff is not None:
             session.live.handoff = found.read.handoff[:HANDOFF_SHOWN]
         await session.refresh()
@@ -142,5 +146,8 @@ async def send_answers(session: "HeldSession") -> None:
         decisions=tuple(decision.id for decision in waiting),
     )
     sent = await deeds.send_turn(session, turn)
-    if not isinstance(sent, Refusal):
+    if isinstance(sent, Refusal):
+        await deeds.say_why_it_waits(session, sent)
+    else:
         await session.decide(machine.ParkAnswered(waiting=0, open=bool(session.rows.open_parks)))
+        steps.reach(Step.PARK_ANSWERS_SENT)

@@ -1,5 +1,4 @@
-"""The transactions in which a *no* can be said: admission, the final proof, the recording of a turn, the closing of a
-hold.
+"""The transactions in which a *no* can be said: admission, the final proof, the recording of a turn.
 
 Each function is one transaction's whole body: it looks, in a fixed order, and either writes all or returns a
 ``Refusal`` (and the transaction rolls back). The order is the design's; what each check found goes along as facts. No
@@ -7,21 +6,18 @@ I/O but the ledger.
 """
 
 import hmac
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from coordinator import terms as terms_
-from coordinator.constants import TURN_BYTES
-from coordinator.custody.types import WriteProof
+from coordinator.constants import REPAIRS_IN_A_ROW, TURN_BYTES
 from coordinator.terms import Terms
 from store import (
-    attention,
     authorizations,
     custody,
     decisions,
     queued,
-    receipts,
     runs,
     settings,
     stops,
@@ -30,11 +26,9 @@ from store import (
 from store.db import Tx
 from store.refusal import Fact, Refusal
 from store.vocab import (
-    AttentionKind,
     AuthorizationId,
     AuthorizationState,
     Billing,
-    CostKnowledge,
     CustodyId,
     CustodyState,
     DecisionId,
@@ -45,8 +39,6 @@ from store.vocab import (
     Millis,
     RefusalReason,
     RunId,
-    RunOutcome,
-    StopResult,
     TurnId,
     TurnSource,
     TurnState,
@@ -56,8 +48,20 @@ ADMISSION = "admission"
 """Setting: ``shut`` while a stop-all is in force; with an incarnation behind a dot, while that console shuts down."""
 
 
+SHUT_BY = "shut by "
+"""A stop-all names who shut it, so that a console that dies in the middle of one does not shut the ledger for ever."""
+
+
 def admission_shut(tx: Tx, incarnation: str) -> bool:
-    return "shut" in (settings.get(tx, ADMISSION), settings.get(tx, f"{ADMISSION}.{incarnation}"))
+    everywhere, here = settings.get(tx, ADMISSION), settings.get(tx, f"{ADMISSION}.{incarnation}")
+    return here == "shut" or (everywhere or "").startswith("shut")
+
+
+def open_if_gone(tx: Tx, gone: Callable[[IncarnationId], bool]) -> None:
+    """Open admission again where the console that shut it is gone."""
+    value = settings.get(tx, ADMISSION) or ""
+    if value.startswith(SHUT_BY) and gone(IncarnationId(value.removeprefix(SHUT_BY))):
+        settings.put(tx, ADMISSION, "open")
 
 
 def keyed_digest(key: str, data: bytes) -> str:
@@ -118,13 +122,13 @@ def admit(tx: Tx, given: Admission, *, terms: Terms, authorization: Authorizatio
     held = runs.live_count(tx)
     if held >= given.max_held_sessions:
         return Refusal(RefusalReason.SESSION_CAP, {"held": held, "limit": given.max_held_sessions})
+    dry = pool_refused(tx, given.pools, wanted=terms.budget or MicroUsd(0)) if terms.billing is Billing.KEY else None
+    if dry is not None:
+        return dry
     if terms.tree_kind is terms_.TreeKind.IN_PLACE:
         for other in custody.not_closed(tx):
             if other.in_place and other.tree == terms.repository:
                 return Refusal(RefusalReason.TREE_HELD, {"run": other.run, "tree": other.tree})
-    dry = pool_refused(tx, given.pools, wanted=terms.budget or MicroUsd(0)) if terms.billing is Billing.KEY else None
-    if dry is not None:
-        return dry
     stored = terms_.canonical(terms)
     authorizations.sign(
         tx,
@@ -206,14 +210,19 @@ def prove(tx: Tx, proof: Proof, *, digest_key: str) -> custody.Custody | Refusal
         return terms
     if terms_.digest_of(signed.terms) != signed.digest:
         return Refusal(RefusalReason.TERMS_UNREADABLE, {"problem": "their digest does not match"})
-    if (terms.machine, terms.uid) != (proof.actual.machine, proof.actual.uid):
-        return Refusal(RefusalReason.WRONG_RUNNER, {"was": terms.machine, "is": proof.actual.machine})
-    moved = terms_.first_difference(terms, proof.actual)
+    # The runner is a field of the terms like any other, but has a *no* of its own, after all the rest.
+    moved = terms_.first_difference(terms, replace(proof.actual, machine=terms.machine, uid=terms.uid))
     if moved is not None:
         return moved
+    if (terms.machine, terms.uid) != (proof.actual.machine, proof.actual.uid):
+        return Refusal(
+            RefusalReason.WRONG_RUNNER,
+            {"was": f"{terms.machine} {terms.uid}", "is": f"{proof.actual.machine} {proof.actual.uid}"},
+        )
     held = [c for c in custody.not_closed(tx) if c.run != proof.run]
     if len(held) >= proof.max_held_sessions:
         return Refusal(RefusalReason.SESSION_CAP, {"held": len(held), "limit": proof.max_held_sessions})
+    before = custody.of_run(tx, proof.run)
     proposed = custody.propose(
         tx,
         id=proof.custody,
@@ -226,6 +235,9 @@ def prove(tx: Tx, proof: Proof, *, digest_key: str) -> custody.Custody | Refusal
     )
     if isinstance(proposed, Refusal):
         return proposed
+    if before is not None:
+        # Signed terms start one hold: what was fenced once is not begun again under them.
+        return Refusal(RefusalReason.FENCED, {"custody": before.id, "reason": before.fence_reason})
     brief = record_turn(tx, proof.run, proof.brief, digest_key=digest_key)
     if isinstance(brief, Refusal):
         return brief
@@ -234,10 +246,17 @@ def prove(tx: Tx, proof: Proof, *, digest_key: str) -> custody.Custody | Refusal
 
 
 def record_turn(
-    tx: Tx, run: RunId, turn: NewTurn, *, digest_key: str, paused: bool = False, pools: Pools | None = None
+    tx: Tx,
+    run: RunId,
+    turn: NewTurn,
+    *,
+    digest_key: str,
+    paused: bool = False,
+    pools: Pools | None = None,
+    incarnation: IncarnationId | None = None,
 ) -> turns.Turn | Refusal:
     """A turn, before a byte of it goes: checks in the design's order, then the row."""
-    refusal = turn_refused(tx, run, turn, paused=paused, pools=pools)
+    refusal = turn_refused(tx, run, turn, paused=paused, pools=pools, incarnation=incarnation)
     if refusal is not None:
         return refusal
     recorded = turns.record(
@@ -263,7 +282,13 @@ def record_turn(
 
 
 def turn_refused(
-    tx: Tx, run: RunId, turn: NewTurn, *, paused: bool = False, pools: Pools | None = None
+    tx: Tx,
+    run: RunId,
+    turn: NewTurn,
+    *,
+    paused: bool = False,
+    pools: Pools | None = None,
+    incarnation: IncarnationId | None = None,
 ) -> Refusal | None:
     """Why this turn may not be recorded now, or None. The key that is off asks here too."""
     row = runs.get(tx, run)
@@ -273,10 +298,12 @@ def turn_refused(
         return Refusal(RefusalReason.NO_SUCH_RUN, {"run": run})
     if held is None or row.outcome is not None or held.state is CustodyState.CLOSED:
         return Refusal(RefusalReason.NO_HELD_SESSION, {"run": run})
-    if held.state is CustodyState.FENCING or held.state is CustodyState.CONCLUDING:
-        return Refusal(RefusalReason.FENCING)
+    if held.state is not (CustodyState.PROPOSED if brief else CustodyState.OPEN):
+        return Refusal(RefusalReason.FENCING, {"state": held.state})
     if not brief and admission_shut(tx, held.incarnation):
         return Refusal(RefusalReason.SHUTTING_DOWN)
+    if incarnation is not None and held.incarnation != incarnation:
+        return Refusal(RefusalReason.SUPERSEDED, {"owner": held.incarnation})
     signed = authorizations.get(tx, row.authorization_id)
     if signed is None or signed.state is AuthorizationState.CLOSED:
         return Refusal(RefusalReason.AUTHORIZATION_CLOSED, {"reason": signed.close_reason if signed else None})
@@ -304,11 +331,29 @@ def turn_refused(
         dry = pool_refused(tx, pools)
         if dry is not None:
             return dry
-    if not turn.sent.strip():
+    for decision in turn.decisions:
+        riding = decisions.get(tx, DecisionId(decision))
+        if riding is None or riding.state not in (DecisionState.ANSWERED, DecisionState.UNDELIVERED):
+            return Refusal(RefusalReason.ALREADY_DELIVERED, {"decision": decision})
+    if turn.source is TurnSource.REPAIR and _repairs_in_a_row(tx, run) >= REPAIRS_IN_A_ROW:
+        return Refusal(RefusalReason.REPAIR_EXHAUSTED, {"limit": REPAIRS_IN_A_ROW})
+    if not turn.sent.strip() or not turn.text.strip():
         return Refusal(RefusalReason.EMPTY_TURN)
     if len(turn.sent) > TURN_BYTES * 2 or len(turn.text.encode()) > TURN_BYTES:
         return Refusal(RefusalReason.TURN_TOO_LARGE, {"bytes": len(turn.text.encode()), "limit": TURN_BYTES})
     return None
+
+
+def _repairs_in_a_row(tx: Tx, run: RunId) -> int:
+    """How many of the newest turns asked for the same thing again. Any other turn of ours between them ends the row."""
+    count = 0
+    for turn in reversed(turns.of_run(tx, run)):
+        if turn.source is TurnSource.AGENT or turn.state is TurnState.CANCELLED:
+            continue
+        if turn.source is not TurnSource.REPAIR:
+            break
+        count += 1
+    return count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,90 +376,3 @@ def effective_limits(tx: Tx, signed: authorizations.Authorization, terms: Terms)
             budget = MicroUsd(budget + amendment.money)
         max_turns += amendment.turns or 0
     return EffectiveLimits(budget=budget, max_turns=max_turns, expires_at=_expiry(tx, signed))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """How a hold ended, as its actor and its spool tell."""
-
-    run: RunId
-    custody: CustodyId
-    generation: int
-    outcome: RunOutcome
-    reason: str
-    detail: str
-    proofs: Sequence[tuple[TurnId, WriteProof]]
-    """What the spool proves of each turn that was in flight."""
-    guess: MicroUsd
-    receipt: str
-    """Canonical JSON; '' where no process was ever started."""
-    remaining: int
-    stop_result: StopResult
-    reports_cost: bool = True
-
-
-def close_hold(tx: Tx, ending: Ending) -> runs.Run | Refusal:
-    """The one transaction that ends a run, after its processes were seen gone."""
-    _settle_turns(tx, ending)
-    decisions.end_of_hold(tx, ending.run)
-    queued.unsent_all(tx, ending.run)
-    if ending.receipt:
-        receipts.add(
-            tx,
-            custody=ending.custody,
-            generation=ending.generation,
-            run=ending.run,
-            body=ending.receipt,
-            remaining=ending.remaining,
-        )
-    if stops.open_of(tx, ending.run) is not None:
-        stops.settle(tx, run=ending.run, result=ending.stop_result)
-    row = runs.get(tx, ending.run)
-    if row is not None:
-        authorizations.close(tx, id=AuthorizationId(row.authorization_id), reason=ending.reason)
-    _clear_attention(tx, ending.run)
-    ended = runs.end(tx, id=ending.run, outcome=ending.outcome, reason=ending.reason, detail=ending.detail)
-    held = custody.get(tx, ending.custody)
-    if held is not None and held.state not in (CustodyState.CONCLUDING, CustodyState.CLOSED):
-        custody.fence(tx, id=ending.custody, reason=ending.reason)
-    if not ending.remaining:
-        custody.move(
-            tx,
-            id=ending.custody,
-            expect=[CustodyState.CONCLUDING, CustodyState.FENCING],
-            to=CustodyState.CLOSED,
-        )
-    return ended if ended is not None else Refusal(RefusalReason.ALREADY_ENDED, {"run": ending.run})
-
-
-def _clear_attention(tx: Tx, run: RunId) -> None:
-    # A park outlives its hold; all else that waited for the operator is over with it.
-    parked = {str(d.id) for d in decisions.live(tx, run) if d.kind is DecisionKind.PARK}
-    for item in attention.open_items(tx):
-        if item.run == run and not (item.kind is AttentionKind.DECISION and item.key in parked):
-            attention.clear(tx, run=run, kind=item.kind, key=item.key, by="ended")
-
-
-def _settle_turns(tx: Tx, ending: Ending) -> None:
-    proofs = dict(ending.proofs)
-    for turn in turns.in_flight(tx, ending.run):
-        never = proofs.get(turn.id) in (WriteProof.NEVER, WriteProof.CANCELLED)
-        if turn.state is TurnState.RECORDED and never:
-            turns.cancel(tx, id=turn.id)
-        elif ending.reports_cost:
-            turns.uncertain(tx, id=turn.id, cost=ending.guess, cost_known=CostKnowledge.GUESS)
-        else:
-            turns.uncertain(tx, id=turn.id, cost=None, cost_known=CostKnowledge.UNKNOWN)
-
-
-def refuse_run(tx: Tx, run: RunId, refusal: Refusal, detail: str) -> runs.Run | Refusal:
-    """A run that was admitted and then refused: whole, in one transaction of its own, after the refusal's rollback."""
-    row = runs.get(tx, run)
-    if row is None:
-        return Refusal(RefusalReason.NO_SUCH_RUN, {"run": run})
-    authorizations.close(tx, id=AuthorizationId(row.authorization_id), reason=f"refused:{refusal.reason}")
-    if stops.open_of(tx, run) is not None:
-        stops.settle(tx, run=run, result=StopResult.NEVER_STARTED)
-    _clear_attention(tx, run)
-    ended = runs.end(tx, id=run, outcome=RunOutcome.REFUSED, reason=str(refusal.reason), detail=detail)
-    return ended if ended is not None else Refusal(RefusalReason.ALREADY_ENDED, {"run": run})

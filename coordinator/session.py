@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coordinator import adopt, closing, deeds, extending, launch, machine, orders
+from coordinator import adopt, closing, deeds, extending, launch, machine, orders, steps
 from coordinator.api import EndingView, OperatorCommand, Reply
+from coordinator.custody import processes
 from coordinator.custody.client import Supervisor
 from coordinator.custody.types import RecordKind, SpoolRecord
 from coordinator.drivers import base
@@ -29,11 +30,12 @@ from coordinator.profiles import AgentProfile
 from coordinator.recording import EffectiveLimits, NewTurn
 from coordinator.rows import SessionRows, read_rows
 from coordinator.terms import Terms
+from coordinator.wallclock import WallClock
 from store import attention, custody
 from store.db import Tx
 from store.faults import LedgerBusy, StorageFault
 from store.refusal import Refusal
-from store.vocab import AttentionKind, CustodyId, EndReason, MicroUsd, Millis, RunId
+from store.vocab import AttentionKind, CustodyId, DecisionId, EndReason, MicroUsd, Millis, RunId
 
 log = logging.getLogger(__name__)
 
@@ -121,6 +123,9 @@ class HeldSession:
         self.cap: MicroUsd | None = None
         """The agent's own cap, as it was started with."""
         self.cost_ask = ""
+        self.interrupt_write = ""
+        """Id of an interrupt that the agent has not acknowledged yet."""
+        self.wall = WallClock(wall_ms=house.clock.now(), monotonic=house.clock.monotonic())
         self.restart_order: Order | None = None
         """Who asked for more money, while the agent is started again for it."""
         self.reattached = 0
@@ -132,6 +137,8 @@ class HeldSession:
         """The last mailbox that could not be read."""
         self.first_turn: NewTurn | None = None
         self.native_id: str | None = str(house.ids.turn())
+        self.finish_over: frozenset[DecisionId] = frozenset()
+        """Open decisions over which *finish* was asked once already."""
         self._child_tasks: set[asyncio.Task[None]] = set()
         self._tasks: asyncio.TaskGroup | None = None
 
@@ -175,10 +182,18 @@ class HeldSession:
         self.house.changed()
 
     async def _tell(self, supervisor: Supervisor, reason: str, kill: bool) -> None:
-        with contextlib.suppress(ConnectionError, OSError):
-            await supervisor.fence(reason)
-            if kill:
-                await supervisor.kill()
+        steps.reach(steps.Step.BEFORE_ORDER)
+        try:
+            async with asyncio.timeout(self.house.settings.timing.ladder.total):
+                # A kill begins at the ladder's end: not even the farewell is said first.
+                await (supervisor.kill() if kill else supervisor.fence(reason))
+                steps.reach(steps.Step.ORDERED)
+        except TimeoutError:
+            # It hears nothing (stopped, or stuck): its keeper ends all that it leaves behind, and says so in the spool.
+            log.warning("run %s: its supervisor took no order within the ladder's time; it is killed", self.run_id)
+            await asyncio.to_thread(processes.kill_identity, supervisor.identity)
+        except (ConnectionError, OSError):
+            pass
 
     # -------------------------------------------------------------------------------------------------------- task
 
@@ -203,7 +218,7 @@ class HeldSession:
             self._refuse_rest()
             self.house.changed()
 
-    def spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+    def spawn(self, work: Coroutine[Any, Any, object], name: str) -> None:
         """A child task, owned by this actor."""
         if self._tasks is None or self.ended.is_set():
             work.close()
@@ -216,7 +231,7 @@ class HeldSession:
         for task in list(self._child_tasks):
             task.cancel()
 
-    async def _guarded(self, work: Coroutine[Any, Any, None], name: str) -> None:
+    async def _guarded(self, work: Coroutine[Any, Any, object], name: str) -> None:
         try:
             await work
         except asyncio.CancelledError:
@@ -226,6 +241,8 @@ class HeldSession:
             self.order_end(EndReason.PROTOCOL_ERROR)
 
     def _refuse_rest(self) -> None:
+        if self.restart_order is not None:
+            self.restart_order.reply(closing.already_ended(self))
         while (left := self.inbox.take_command()) is not None:
             if isinstance(left, Order):
                 left.reply(closing.already_ended(self))
@@ -290,6 +307,7 @@ class HeldSession:
                 return read_rows(tx, self.run_id) if told else self.rows
 
             self.rows = await self.write(commit)
+            steps.committed(batch.books)
         self.state = batch.state
         for known, at in batch.replayed:
             self.live.absorb(known, at)
@@ -298,6 +316,10 @@ class HeldSession:
         if batch.feed:
             self.house.feed.put(self.run_id, batch.feed)
         self.house.changed()
+        if self.interrupt_write and any(
+            isinstance(one.event, base.ControlAcked) and one.event.id == self.interrupt_write for one in batch.feed
+        ):
+            await self._interrupt_heard()
         if self.cost_ask:
             await extending.take_baseline(self, batch.feed)
         for act in batch.acts:
@@ -314,6 +336,10 @@ class HeldSession:
                 self.house.changed()
                 if isinstance(trouble, StorageFault):
                     self.order_end(EndReason.STORAGE)
+                due = self.deadlines.get("renew")
+                if due is not None and due <= self.house.clock.monotonic():
+                    # This actor is alive and waits: a locked ledger must not look like a lost console to its keeper.
+                    await self._renew()
                 await asyncio.sleep(0.2)
                 continue
             if self.house.trouble:
@@ -390,6 +416,8 @@ class HeldSession:
                         self.order_end(EndReason.START_TIMEOUT)
                 case "interrupt":
                     await self.decide(machine.InterruptLate())
+                case "interrupt-ack":
+                    await self._interrupt_heard()
                 case "catch-up":
                     await self._catch_up()
                 case "silence":
@@ -416,7 +444,10 @@ class HeldSession:
         self.set_deadline("renew", timing.hold_renewal)
         if supervisor is None or self.stop_reason is not None:
             return
-        left = (self.limits.expires_at - self.house.clock.now()) / 1000
+        self.wall, stepped = self.wall.at(self.house.clock.now(), self.house.clock.monotonic())
+        left = self.wall.left(self.limits.expires_at)
+        if stepped:
+            await self._clock_stepped(left)
         if left <= 0:
             self.order_end(EndReason.EXPIRED)
             return
@@ -427,8 +458,17 @@ class HeldSession:
         if lapse < remaining:
             remaining, reason = lapse, EndReason.LAPSED
         with contextlib.suppress(ConnectionError, OSError):
-            await supervisor.hold(remaining, reason=reason, expires_at_ms=self.limits.expires_at)
+            # Bounded: one that does not answer must not keep this actor from a stop.
+            async with asyncio.timeout(timing.command):
+                # The keeper looks at the wall clock too; while a step of it is being told, it must not.
+                end = self.limits.expires_at if self.wall.grace_until is None else None
+                await supervisor.hold(remaining, reason=reason, expires_at_ms=end)
         self._look_for_silence()
+
+    async def _interrupt_heard(self) -> None:
+        self.interrupt_write = ""
+        self.set_deadline("interrupt-ack", None)
+        await self.decide(machine.InterruptHeard())
 
     async def _catch_up(self) -> None:
         supervisor = self.supervisor
@@ -444,6 +484,13 @@ class HeldSession:
             self.set_deadline("silence", None)
         elif "silence" not in self.deadlines:
             self.set_deadline("silence", self.house.settings.timing.stalled_after)
+
+    async def _clock_stepped(self, left: float) -> None:
+        """The wall clock ran ahead (it was set, or the machine slept): a person is told before anything ends by it."""
+        text = f"the clock stepped forward; this run ends in {max(0, int(left / 60))} minutes by it"
+        await self.write(
+            lambda tx: attention.raise_(tx, run=self.run_id, kind=AttentionKind.ENDS_SOON, key="clock", text=text)
+        )
 
     async def _stalled(self) -> None:
         last = self.live.last_event_at

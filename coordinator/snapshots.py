@@ -86,6 +86,7 @@ class Snapshots:
                 state=session.state,
                 capabilities=session.driver.capabilities,
                 receipt=receipt,
+                now=now,
                 paged=run in paged,
             )
         return ConsoleSnapshot(
@@ -163,6 +164,7 @@ def past_view(tx: Tx, run: RunId) -> SessionView | None:
         state=None,
         capabilities=None,
         receipt=receipt,
+        now=rows.run.ended_at or tx.now,
     )
     if rows.run.outcome is None:
         owner = incarnations.get(tx, rows.run.incarnation)

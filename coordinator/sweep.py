@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinator import adopt, recording
+from coordinator import adopt, recording, settling, steps
 from coordinator.custody import spoolfile
 from coordinator.custody.client import fence_by_socket, read_cookie
 from coordinator.drivers import registry
@@ -99,6 +99,7 @@ async def _seize(house: House, row: custody.Custody) -> Seized | None:
         )
 
     taken = await house.ledger.transaction(take)
+    steps.reach(steps.Step.SEIZED)
     return taken if isinstance(taken, Seized) else None
 
 
@@ -133,7 +134,7 @@ async def _never_started(house: House, gone: set[str]) -> tuple[RunId, ...]:
         found: list[RunId] = []
         for run in runs.listing(tx, live_only=True, limit=10_000):
             if run.incarnation in gone and custody.of_run(tx, run.id) is None:
-                recording.refuse_run(tx, run.id, Refusal(RefusalReason.NEVER_STARTED), "")
+                settling.refuse_run(tx, run.id, Refusal(RefusalReason.NEVER_STARTED), "")
                 found.append(run.id)
         return tuple(found)
 

@@ -17,6 +17,7 @@ from coordinator.machine import SessionState
 from coordinator.recording import EffectiveLimits
 from coordinator.rows import SessionRows
 from coordinator.terms import Terms, TreeKind
+from coordinator.worktime import working_ms
 from store import attention, decisions, turns
 from store.vocab import (
     AttentionKind,
@@ -107,9 +108,16 @@ def group_of(rows: SessionRows, *, at_budget: bool, paged: bool, ended: bool) ->
     return Group.IDLE if rows.turns else Group.WORKING
 
 
-def budget_view(rows: SessionRows, limits: EffectiveLimits) -> BudgetView:
+def worked_ms(rows: SessionRows, now: Millis) -> int:
+    """Working time up to now, without what the operator was awaited."""
+    running = [(t.accepted_at or t.recorded_at, t.ended_at or now) for t in rows.turns if t.accepted_at or t.ended_at]
+    awaited = [(d.asked_at, d.answered_at or d.ended_at or now) for d in rows.decisions]
+    return working_ms(running, awaited)
+
+
+def budget_view(rows: SessionRows, limits: EffectiveLimits, now: Millis) -> BudgetView:
     spend = rows.spend
-    worked = sum((t.ended_at or t.recorded_at) - t.recorded_at for t in rows.turns)
+    worked = worked_ms(rows, now)
     return BudgetView(
         spent=spend.money if spend else MicroUsd(0),
         limit=limits.budget,
@@ -132,6 +140,7 @@ def session_view(
     state: SessionState | None,
     capabilities: Capabilities | None,
     receipt: Receipt | None,
+    now: Millis,
     owner: str = "",
     paged: bool = False,
 ) -> SessionView:
@@ -158,7 +167,7 @@ def session_view(
         head=run.head,
         created_at=run.created_at,
         operator=run.operator,
-        budget=budget_view(rows, limits),
+        budget=budget_view(rows, limits, now),
         model=shown.model or run.model or terms.model,
         models=shown.models,
         mode=shown.mode or run.mode or terms.mode,

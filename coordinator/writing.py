@@ -8,10 +8,11 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING
 
-from coordinator import machine
+from coordinator import machine, settling, steps
 from coordinator.custody.types import WriteOutcome
 from coordinator.recording import keyed_digest
-from store import control_writes, turns
+from coordinator.steps import Step
+from store import control_writes
 from store.db import Tx
 from store.vocab import EndReason, TurnId
 
@@ -21,15 +22,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-async def write_turn(session: "HeldSession", turn: TurnId, data: bytes) -> None:
-    """Write a recorded turn."""
+async def write_turn(session: "HeldSession", turn: TurnId, data: bytes) -> bool:
+    """Write a recorded turn. Whether its last byte went, as far as it is known now."""
     supervisor = session.supervisor
     if supervisor is None:
-        return
+        return False
+    steps.reach(Step.TURN_BEFORE_WRITE)
     try:
         outcome = await supervisor.write(turn, data)
     except (ConnectionError, OSError):
         outcome = WriteOutcome.LOST
+    steps.reach(Step.TURN_AFTER_WRITE)
     match outcome:
         case WriteOutcome.WROTE | WriteOutcome.ALREADY:
             pass
@@ -38,12 +41,13 @@ async def write_turn(session: "HeldSession", turn: TurnId, data: bytes) -> None:
         case WriteOutcome.FAILED:
             session.order_end(EndReason.WRITE_FAILED)
         case WriteOutcome.FENCED | WriteOutcome.LOST | WriteOutcome.BEGUN:
-            pass  # the hold is ending, or its wire is gone: the spool's proof settles the turn at its end
+            pass  # the hold is ending, or its wire is gone: the spool's proof settles the turn, then or at its end
+    return outcome in (WriteOutcome.WROTE, WriteOutcome.ALREADY)
 
 
 async def _never_went(session: "HeldSession", turn: TurnId) -> None:
     def cancel(tx: Tx) -> None:
-        turns.cancel(tx, id=turn)
+        settling.not_sent(tx, turn)
 
     await session.write(cancel)
     session.inbox.command(machine.TurnNotSent(id=turn))
@@ -72,7 +76,9 @@ async def send(session: "HeldSession", write: str, data: bytes) -> None:
     supervisor = session.supervisor
     if supervisor is None:
         return
+    steps.reach(Step.CONTROL_BEFORE_WRITE)
     with contextlib.suppress(ConnectionError, OSError):
         outcome = await supervisor.write(write, data)
+        steps.reach(Step.CONTROL_AFTER_WRITE)
         if outcome is WriteOutcome.FAILED:
             session.order_end(EndReason.WRITE_FAILED)

@@ -1,29 +1,44 @@
 """Draws ``screenshots/`` from the real console: ``python -m tests.pictures [NAME…]``, or ``make screenshots``.
 
-The console, the coordinator, the keeper processes and the practice agent are the real ones, in a scratch repository that
-is gone afterwards; nothing is drawn by hand and nothing is a mock. Only two things are arranged: the time zone, so that it
-is always a quarter past nine in the pictures, and the pace of the practice agent. Font links are taken out of the
-pictures: a page that shows them asks no other host for anything.
+Console, coordinator, keeper processes and practice agent are the real ones, in a scratch repository that is gone
+afterwards; nothing is drawn by hand. Only two things are arranged: the time zone, so that it is always a quarter past
+nine in the pictures, and the practice agent's script. Font links are taken out: a page that shows the pictures asks no
+other host for anything.
 """
 
 import asyncio
 import os
 import re
+import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import AsyncIterator
 
+from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 
 from app import config, paths
 from app.console.app import FootplateApp
 from app.console.options import ConsoleOptions
 from app.wiring import open_backend
-from coordinator.api import AnswerDecision, Backend, Group, Proposal, Propose, Seen, SessionView, Started, StartRun, Stop
+from coordinator import rehearsal
+from coordinator.api import (
+    AnswerDecision,
+    Backend,
+    Finish,
+    Group,
+    Proposal,
+    Propose,
+    Seen,
+    SessionView,
+    Started,
+    StartRun,
+    Stop,
+)
 from coordinator.clock import RealClock
 from coordinator.drivers.base import Allow
 from coordinator.profiles import builtin
@@ -34,6 +49,7 @@ from tests.console.driving import alone, ripe_card, settled, typed
 from tests.waiting import eventually
 
 FOLDER = Path(__file__).resolve().parents[1] / "screenshots"
+REHEARSAL = Path(rehearsal.__file__).parent
 SCRIPT = Path(__file__).resolve().parent / "data" / "pictures.toml"
 WIDE, NARROW = (120, 36), (80, 24)
 BRIEF = "Fix the flaky test in tests/test_menu.py. Find the cause, do not just retry."
@@ -41,14 +57,31 @@ MORNING = 9 * 60 + 14
 """Minutes after midnight that it is in the pictures."""
 
 
+CELL = 12.2
+"""Width of a cell in Textual's pictures."""
+_TEXT = re.compile(r'x="([\d.]+)"( y="[\d.]+") textLength="([\d.]+)"([^>]*)>((?:&#160;)*)(.*?)((?:&#160;)*)</text>')
+
+
 def without_links(svg: str) -> str:
     """A picture that names no host: its fonts are the reader's own."""
     svg = re.sub(r"\s*@font-face\s*\{[^}]*\}", "", svg)
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
     svg = svg.replace("Fira Code, monospace", "Fira Code, DejaVu Sans Mono, monospace")
+    svg = _TEXT.sub(_without_margins, svg)
+    assert str(FOLDER.parent) not in svg.replace("&#160;", " "), "a folder of this machine"
     hosts = [found for found in re.findall(r"https?://[^\s\"')]+", svg) if found != "http://www.w3.org/2000/svg"]
     assert not hosts, hosts
     return svg
+
+
+def _without_margins(found: "re.Match[str]") -> str:
+    """Some viewers drop the blanks around a text and stretch the rest: say where it stands instead."""
+    x, y, length, more, before, text, after = found.groups()
+    if not text:
+        return found.group(0)
+    left, right = len(before) // 6, len(after) // 6
+    at, long = float(x) + left * CELL, float(length) - (left + right) * CELL
+    return f'x="{at:g}"{y} textLength="{long:g}"{more}>{text}</text>'
 
 
 def it_is_morning() -> None:
@@ -104,7 +137,10 @@ class Album:
         return next(one for one in self.sessions() if one.run == run)
 
     async def until(self, run: RunId, look: Callable[[SessionView], object]) -> None:
-        await eventually(lambda: any(one.run == run and look(one) for one in self.sessions()), 30.0)
+        try:
+            await eventually(lambda: any(one.run == run and look(one) for one in self.sessions()), 30.0)
+        except AssertionError:
+            raise AssertionError(f"never seen; last: {self.session(run)}") from None
 
     async def begin(self, brief: str, title: str, *, worktree: bool = True) -> RunId:
         proposal = await self.order(
@@ -142,9 +178,20 @@ async def house(home: Path) -> AsyncIterator[tuple[Backend, Path]]:
     repository = make_scratch_repository(source / "teashop")
     own = paths.find({"FOOTPLATE_HOME": str(home / ".footplate")})
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TZ") if name in os.environ}
+    # The agent's own files lie in the scratch home too, so that no picture names a folder of this machine.
+    agent = home / ".local" / "lib" / "practice" / "coordinator" / "rehearsal"
+    shutil.copytree(REHEARSAL, agent, ignore=shutil.ignore_patterns("__pycache__"))
+    (agent.parent / "__init__.py").touch()
+    python = home / ".local" / "bin" / "python3"
+    python.parent.mkdir()
+    python.symlink_to(Path(sys.executable).resolve())
+    profiles = tuple(
+        replace(one, program=str(python), args=("-I", str(agent / "agent.py"))) if one.name == "practice" else one
+        for one in builtin(environment)
+    )
     told = config.Config(operator="Mara", agent="practice", max_held_sessions=12)
     with open_backend(
-        told, own, builtin(environment), environment=environment, repository=repository, practice_script=str(SCRIPT)
+        told, own, profiles, environment=environment, repository=repository, practice_script=str(SCRIPT)
     ) as backend:
         assert not isinstance(backend, Refusal), backend
         await eventually(lambda: backend.snapshot().repository is not None)
@@ -184,8 +231,6 @@ async def others(album: Album) -> None:
     await album.order(Seen(run=idle))
     renamed = await album.begin("Rename the module menu.", "rename module")
     await album.ended_turn(renamed)
-    from coordinator.api import Finish
-
     await album.order(Finish(run=renamed))
     tried = await album.begin("Try the new linter.", "try the new linter")
     await album.allow(tried)
@@ -206,12 +251,10 @@ async def driving(album: Album) -> None:
     """Seven sessions, one of them begun here with Enter."""
     await album.press("enter")
     await eventually(lambda: album.app.drive.run_in_view is not None)
-    run = album.app.drive.run_in_view
-    assert run is not None
+    run = in_view(album)
     await album.until(run, lambda one: one.decisions)
     await others(album)
     await album.type("and while you are there, look at the till")
-    await eventually(lambda: album.app.drive.card.ripe or True)
     await album.picture("driving")
     await album.size(*NARROW)
     await album.picture("narrow")
@@ -221,48 +264,59 @@ async def driving(album: Album) -> None:
 
 
 async def answering(album: Album) -> None:
+    run = in_view(album)
     await album.to_card()
     await album.picture("permission")
-    run = album.app.drive.run_in_view
-    assert run is not None
     await album.press("1")
     await album.until(run, lambda one: any(each.tool == "Edit" for each in one.decisions if not each.answer))
-    await album.app.deeds.answering.go_to_waiting(run)
-    await ripe_card(album.app)
-    await album.picture("edit")
-    await album.press("1")
-    other = next(one.run for one in album.sessions() if one.title == "bump dependencies")
-    await album.app.deeds.answering.go_to_waiting(other)
-    await ripe_card(album.app)
+    await album.to_card()  # the oldest: by now that of another session
     await album.press("2")
     await album.picture("question")
     await album.press("escape")
-    for _ in range(2):
-        await album.until(run, lambda one: one.group is Group.NEEDS_YOU)
-        asked = album.session(run).decisions[0].id
-        await album.allow(run)
-        await album.until(run, lambda one, asked=asked: not any(d.id == asked and not d.answer for d in one.decisions))
-    await album.until(run, lambda one: any(tool.title and "600" in tool.title for tool in one.tools) or one.tools)
     await album.app.deeds.viewing.view(run)
+    album.app.drive.composer.set_text("")
+    await eventually(lambda: album.app.drive.card.ripe)
+    await album.press("tab")
+    await ripe_card(album.app)
+    await album.picture("edit")
+    await album.press("1")
+    for command in ("tail", "setsid"):
+        await album.until(
+            run, lambda one, what=command: any(what in each.subject for each in one.decisions if not each.answer)
+        )
+        await album.allow(run)
+    await album.until(run, lambda one: one.group is Group.WORKING and not one.tools)
+    await eventually(lambda: any("waiting for it" in row for row in shown(album)))
 
 
 async def stopping(album: Album) -> None:
-    run = album.app.drive.run_in_view
-    assert run is not None
-    album.app.drive.composer.set_text("")
+    run = in_view(album)
     await album.press("ctrl+backslash")
-    await album.until(run, lambda one: one.ending is not None and one.ending.left)
+    await album.until(run, lambda one: one.ending is not None and any(name == "term" for name, _ in one.ending.steps))
     await album.picture("ending")
     await album.until(run, lambda one: one.receipt is not None)
     await album.picture("stopped")
     await album.press("escape", "l")
     await album.picture("details")
+    album.app.screen.query_one(VerticalScroll).scroll_end(animate=False)
+    await album.picture("stop-report")
     await album.press("escape", "question_mark")
     await album.picture("help")
     await album.press("escape")
     await album.press("ctrl+right_square_bracket")
     await album.picture("stop-all")
     await album.press("escape")
+
+
+def shown(album: Album) -> list[str]:
+    """The rows of the screen, as text."""
+    return [strip.text for strip in album.app.screen._compositor.render_strips()]
+
+
+def in_view(album: Album) -> RunId:
+    run = album.app.drive.run_in_view
+    assert run is not None
+    return run
 
 
 async def looking(album: Album) -> None:

@@ -24,12 +24,17 @@ class Stopping:
 
     async def stop(self, run: RunId) -> None:
         match self._stop_presses.press(self._deeds.app.pressed_at, run):
+            # Not awaited: the answer comes when nothing is left, and until then the second press must be heard.
             case Press.FIRST:
-                await self._deeds.order_and_say(Stop(run=run))
+                self._deeds.spawn(self._ordered(Stop(run=run)))
             case Press.SECOND:
-                await self._deeds.order_and_say(Stop(run=run, kill=True), "killing at once")
+                self._deeds.drive.say("killing at once", "grey")
+                self._deeds.spawn(self._ordered(Stop(run=run, kill=True)))
             case Press.HELD:
                 pass
+
+    async def _ordered(self, command: Stop) -> None:
+        await self._deeds.order_and_say(command)
 
     def stop_all(self) -> None:
         screen = self._deeds.app.screen

@@ -1,13 +1,10 @@
 """The main job end to end on each real Claude Code, through ``start --plain --json``, against the loopback model."""
 
-import json
-
 import pytest
 
 from tests.agents.conftest import AgentHome, Binary
 from tests.coordinator.held import repository
 from tests.fakes import main_job
-from tests.fakes.loopback_model import LoopbackModel
 from tests.fakes.plain_process import ROOT, PlainProcess
 
 pytestmark = [pytest.mark.agents, pytest.mark.xdist_group("terminal")]
@@ -24,15 +21,10 @@ def house_of(agent_home: AgentHome, binary: Binary) -> dict[str, str]:
     }
 
 
-def test_from_the_brief_to_the_stop_report(
-    claude_binary: Binary, agent_home: AgentHome, loopback: LoopbackModel
-) -> None:
+def test_from_the_brief_to_the_stop_report(claude_binary: Binary, agent_home: AgentHome) -> None:
     tree = repository(agent_home.repository)
     with PlainProcess(
         main_job.BRIEF, repository=tree, environment=house_of(agent_home, claude_binary), agent="claude"
     ) as plain:
         hold = main_job.play(plain, tree)
-        main_job.check_books(plain, hold, "claude")
-    told_to_the_model = json.dumps([call.last for call in loopback.calls])
-    assert "rather not" in told_to_the_model, "why it was denied reached the model"
-    assert "as dark as the sea" in told_to_the_model, "the note reached the model"
+        main_job.check_plain(plain, hold, "claude")

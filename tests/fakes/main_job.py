@@ -1,15 +1,16 @@
-"""The main job of the house as one scene, played through ``--plain``: by a real agent and by the practice agent alike.
+"""The main job of the house as one scene, for a real agent and for the practice agent alike.
 
-Brief, permission allowed, another denied, a question with a note, a second turn, an interrupt in the middle of a tool, a
-third turn, and a stop while commands run in the foreground, in the background and in a session of their own.
+Brief, permission allowed, another denied, a question with a note, a second turn, an interrupt in the middle of a tool,
+a third turn, and a stop while commands run in the foreground, in the background and in a session of their own.
 """
 
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.fakes.accounts import Hold, agents_total, everything_once, hold_of
-from tests.fakes.plain_process import PlainProcess
+from tests.fakes.plain_process import PlainProcess, run_footplate
 from tests.waiting import wait_until
 
 Json = dict[str, Any]
@@ -27,13 +28,19 @@ def wait_for(seconds: int) -> str:
 
 
 SLEEPS = (
-    "python3 -c import time; time.sleep(7301)",
+    "time.sleep(7301)",
     "sleep 7302",
     "sleep 7303",
-    "python3 -c import time; time.sleep(7304)",
+    "time.sleep(7304)",
 )
 """In the background by the agent's own means, by the shell's, in a session of its own, in the foreground."""
-TOOL = "python3 -c import time; time.sleep(7300)"
+TOOL = "time.sleep(7300)"
+"""As the end of a command line: which python3 it is, is the machine's affair."""
+
+
+def among(wanted: Iterable[str], names: Iterable[str]) -> bool:
+    known = list(names)
+    return all(any(name.endswith(one) for name in known) for one in wanted)
 
 
 def directive(*steps: Json) -> str:
@@ -58,7 +65,7 @@ BRIEF = "Please look around. " + directive(
 SECOND = "And wait a little. " + directive({"text": "waiting"} | bash(wait_for(7300)), {"text": "never said"})
 THIRD = "Once more. " + directive(
     bash(wait_for(7301), run_in_background=True),
-    bash(f"{SLEEPS[1]} & (setsid {SLEEPS[2]} &) ; {wait_for(7304)}"),
+    bash(f"(setsid {SLEEPS[2]} &) ; {SLEEPS[1]} & {wait_for(7304)}"),
     {"text": "never said"},
 )
 
@@ -80,38 +87,43 @@ def play(plain: PlainProcess, tree: Path) -> Hold:
     for asked in (allowed, denied, question):
         plain.saw("answered", id=asked["id"], state="delivered")
     assert not (tree / "denied.txt").exists(), "what was denied did not"
+    # What a tool gave is what the model was told next.
+    outputs = " ".join(str(event["output"]) for event in plain.events("tool"))
+    assert "rather not" in outputs and "as dark as the sea" in outputs
     hold = hold_of(plain.home)
 
     plain.type(f"say {SECOND}")
     plain.type(f"allow {plain.asked(4)['id']}")
-    wait_until(lambda: TOOL in hold.living().values(), 20, "the tool runs")
+    wait_until(lambda: among([TOOL], hold.living().values()), 20, "the tool runs")
     plain.type("interrupt")
     plain.saw("turn", n=2, state="settled", result="interrupted")
-    wait_until(lambda: TOOL not in hold.living().values(), 20, "the tool went with its turn")
+    wait_until(lambda: not among([TOOL], hold.living().values()), 20, "the tool went with its turn")
 
     plain.type(f"say {THIRD}")
     for number in (5, 6):
         plain.type(f"allow {plain.asked(number)['id']}")
-    wait_until(lambda: set(SLEEPS) <= set(hold.living().values()), 20, "all four run")
+    wait_until(lambda: among(SLEEPS, hold.living().values()), 20, "all four run")
     plain.type("stop")
     assert plain.code() == 1
     assert hold.living() == {}
     return hold
 
 
-def check_books(plain: PlainProcess, hold: Hold, driver: str) -> None:
-    """What the ledger tells afterwards, and what ``show`` and ``verify`` make of it."""
+def check_plain(plain: PlainProcess, hold: Hold, driver: str) -> None:
+    """What was told at the end, and that the ledger tells the same."""
     ended = plain.saw("ended")
     assert (ended["outcome"], ended["reason"], ended["exit"]) == ("interrupted", "stopped", 1)
-    receipt = plain.saw("receipt")["receipt"]
-    assert receipt["remaining"] == []
-    names = [one["name"] for one in receipt["ended"]]
-    assert set(SLEEPS) <= set(names), names
+    report = check_books(plain.environment, plain.repository, hold, driver)
+    assert report["receipt"] == plain.saw("receipt")["receipt"]
 
-    told = plain.footplate("show", "1", "--json")
+
+def check_books(environment: Mapping[str, str], tree: Path, hold: Hold, driver: str) -> Json:
+    """What the ledger tells afterwards, and what ``show`` and ``verify`` make of it; gives the report."""
+    told = run_footplate(environment, "show", "1", "--json", cwd=tree)
     assert told.code == 0, told.err
-    report = json.loads(told.out)
-    assert report["run"]["outcome"] == "interrupted" and report["custody"] == "closed"
+    report: Json = json.loads(told.out)
+    run = report["run"]
+    assert (run["outcome"], run["reason"], report["custody"]) == ("interrupted", "stopped", "closed")
     turns = report["turns"]
     assert [(one["n"], one["state"], one["result"]) for one in turns] == [
         (1, "settled", "success"),
@@ -122,21 +134,18 @@ def check_books(plain: PlainProcess, hold: Hold, driver: str) -> None:
     assert turns[0]["cost"] > 0
     assert sum(one["cost"] for one in turns) == round(agents_total(hold) * 1_000_000) == report["spent"]
     decisions = sorted(report["decisions"], key=lambda one: one["id"])
-    assert [(one["kind"], one["state"]) for one in decisions] == [
-        ("permission", "delivered"),
-        ("permission", "delivered"),
-        ("question", "delivered"),
-        ("permission", "delivered"),
-        ("permission", "delivered"),
-        ("permission", "delivered"),
-    ]
+    kinds = ["permission", "permission", "question", "permission", "permission", "permission"]
+    assert [(one["kind"], one["state"]) for one in decisions] == [(kind, "delivered") for kind in kinds]
     assert "rather not" in decisions[1]["answer"]
     assert "Blue" in decisions[2]["answer"] and "as dark as the sea" in decisions[2]["answer"]
-    assert report["receipt"] == receipt
+    assert report["receipt"]["remaining"] == []
+    names = [one["name"] for one in report["receipt"]["ended"]]
+    assert among(SLEEPS, names), names
 
-    shown = plain.footplate("show", "1", "--transcript")
+    shown = run_footplate(environment, "show", "1", "--transcript", cwd=tree)
     assert shown.code == 0, shown.err
     for words in ("turn 3", "| the first turn is done", "rather not", "Nothing left running.", SLEEPS[2]):
         assert words in shown.out, words
-    assert plain.footplate("verify").out == "The ledger is whole.\n"
-    everything_once(plain.home, driver)
+    assert run_footplate(environment, "verify", cwd=tree).out == "The ledger is whole.\n"
+    everything_once(hold.house, driver)
+    return report

@@ -37,9 +37,9 @@ class PlainProcess:
         mark = os.urandom(3).hex()
         self._out = (repository.parent / f"plain-out-{mark}").open("w+b")
         self._err = (repository.parent / f"plain-err-{mark}").open("w+b")
-        arguments = ["start", "--plain", "--json", "--yes", "--agent", agent, "--repo", str(repository), *options, brief]
+        arguments = ["start", "--plain", "--json", "--yes", "--agent", agent, "--repo", str(repository)]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "app.main", *arguments],
+            [sys.executable, "-m", "app.main", *arguments, *options, brief],
             cwd=repository,
             env=self.environment,
             stdin=subprocess.PIPE,
@@ -66,7 +66,7 @@ class PlainProcess:
             if stream is not None:
                 stream.close()
 
-    # ------------------------------------------------------------------------------------------------------- what it says
+    # -----------------------------------------------------------------------------------------------------what it says
 
     def events(self, name: str | None = None, **facts: object) -> list[Json]:
         with Path(self._out.name).open("rb") as file:
@@ -84,25 +84,24 @@ class PlainProcess:
     def saw(self, name: str, timeout: float = 30.0, **facts: object) -> Json:
         """The first event of that name with these facts, waited for."""
 
-        def look() -> list[Json]:
-            found = self.events(name, **facts)
-            if not found and self.process.poll() is not None:
-                found = self.events(name, **facts)
-                assert found, f"it ended before {name} {facts}: {self.err()}{self.events()[-4:]}"
-            return found
-
-        return self._wait(look, timeout, f"{name} {facts}")[0]
+        return self._wait(lambda: self.events(name, **facts), timeout, f"{name} {facts}")[0]
 
     def _wait(self, look: Callable[[], list[Json]], timeout: float, what: str) -> list[Json]:
+        def or_over() -> list[Json]:
+            over = self.process.poll() is not None
+            found = look()
+            assert found or not over, "the process ended"
+            return found
+
         try:
-            return wait_until(look, timeout, what)
+            return wait_until(or_over, timeout, what)
         except AssertionError as problem:
-            raise AssertionError(f"{problem}; last: {self.events()[-4:]}") from None
+            raise AssertionError(f"{what}: {problem}; {self.err()}; last: {self.events()[-4:]}") from None
 
     def err(self) -> str:
         return Path(self._err.name).read_text()
 
-    # ---------------------------------------------------------------------------------------------------------- what we do
+    # --------------------------------------------------------------------------------------------------------what we do
 
     def type(self, line: str) -> None:
         assert self.process.stdin is not None

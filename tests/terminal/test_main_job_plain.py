@@ -21,4 +21,4 @@ def test_from_the_brief_to_the_stop_report(tmp_path: Path) -> None:
         options=("--in-place", "--script", "plain"),
     ) as plain:
         hold = main_job.play(plain, tree)
-        main_job.check_books(plain, hold, "rehearsal")
+        main_job.check_plain(plain, hold, "rehearsal")

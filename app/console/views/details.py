@@ -6,16 +6,17 @@ Here, and in doctor, the words of the code may be shown (console.md, *Words*).
 from app.console.views.ending import report_lines
 from app.console.views.ink import EMPTY, Line, Span, cut, indent, one_line, sides, wrap
 from app.console.views.standing import ended, waiting
+from app.console.views.transcript_words import decision_outcome, title_of_subject
 from app.wording import (
     age,
     clock,
     decision_kind,
-    decision_state,
     end_reason,
     failure,
     memory,
     money,
     plural,
+    short_command,
     short_path,
     terms_sentence,
     turn_line,
@@ -111,11 +112,11 @@ def _turns(session: SessionView, width: int) -> list[Line]:
 def _decisions(session: SessionView, width: int) -> list[Line]:
     rows: list[Line] = []
     for one in session.decisions:
-        state = "waits for you" if one in waiting(session) else decision_state(one)
+        state = "waits for you" if one in waiting(session) else decision_outcome(one, None)
         left = (
             Span(f"{one.id:>3} ", "grey"),
             Span(f"{clock(one.asked_at)} {decision_kind(one.kind)}  ", "grey"),
-            Span(one_line(one.subject or one.title), "text"),
+            Span(title_of_subject(one.subject, session.tree) or one_line(one.title), "text"),
         )
         rows.append(sides(left, (Span(f"  {state}", "text"),), width - 2))
     return rows
@@ -140,7 +141,7 @@ def _processes(session: SessionView, width: int) -> list[Line]:
         right = f"{own}{age(int(process.age_s * 1000)):>6} {memory(process.rss_kb):>6}"
         rows.append(
             sides(
-                (Span(f"{process.pid:>8}  ", "grey"), Span(one_line(process.name), "text")),
+                (Span(f"{process.pid:>8}  ", "grey"), Span(short_command(one_line(process.name)), "text")),
                 (Span(right, "grey"),),
                 width - 2,
             )

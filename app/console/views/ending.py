@@ -1,8 +1,17 @@
 """A hold that is ending, step by step, and what is said of one that has ended. Pure."""
 
 from app.console.views.glyphs import Glyphs
-from app.console.views.ink import Line, Span, cut, indent, one_line, sides, wrap
-from app.wording import end_reason, outcome, receipt_lines, seconds, stop_step
+from app.console.views.ink import Line, Span, indent, one_line, sides, wrap
+from app.wording import (
+    end_reason,
+    how_ended,
+    outcome,
+    receipt_lines,
+    seconds,
+    short_command,
+    stop_step,
+    where_it_stood,
+)
 from coordinator.api import EndingView, SessionView
 from store.vocab import Millis, RunOutcome
 
@@ -39,12 +48,8 @@ def ending_lines(
         again: Line = (Span("killing", "red"),) if ending.killing else (Span(r"^\ again: kill now", "amber"),)
         rows.append(indent(sides((Span(f"{glyphs.working} ", "red"), Span(words, "text")), again, width - 2), 2))
         for process in ending.left[:LEFT_SHOWN]:
-            notes = ", ".join(
-                note
-                for note, there in (("own session", process.own_session), ("daemonised", process.daemonised))
-                if there
-            )
-            left: Line = (Span(f"{process.pid}  ", "grey"), Span(one_line(process.name), "text"))
+            notes = where_it_stood(process)
+            left: Line = (Span(f"{process.pid}  ", "grey"), Span(short_command(one_line(process.name)), "text"))
             rows.append(indent(sides(left, (Span(notes, "grey"),) if notes else (), width - 7), 7))
         if count > LEFT_SHOWN:
             rows.append(indent((Span(f"and {count - LEFT_SHOWN} more, l shows all", "grey"),), 7))
@@ -89,8 +94,14 @@ def report_lines(session: SessionView, width: int) -> tuple[Line, ...]:
     """The whole stop report, for details."""
     if session.receipt is None:
         return ((Span("No stop report: the run has not ended, or nothing was held.", "grey"),),)
-    rows = receipt_lines(session.receipt)
-    return tuple(
-        (Span(cut(one_line(row), width), "strong bright" if number == 0 else "text"),)
-        for number, row in enumerate(rows)
-    )
+    receipt = session.receipt
+    rows: list[Line] = [(Span(row, "strong bright"),) for row in wrap(one_line(receipt_lines(receipt)[0]), width)]
+    rows += [(Span(stop_step(step).ljust(32), "text"), Span(seconds(ms), "grey")) for step, ms in receipt.steps]
+    fates = [(one, how_ended(one), "grey") for one in receipt.ended]
+    fates += [(one, "still there", "red") for one in receipt.remaining]
+    fates += [(one, "left alone, as agents.toml says", "grey") for one in receipt.spared]
+    for process, fate, ink in fates:
+        notes = where_it_stood(process)
+        left: Line = (Span(f"{process.pid:>7}  ", "grey"), Span(short_command(one_line(process.name)), "text"))
+        rows.append(sides(left, (Span(f"{fate}{', ' if notes else ''}{notes}", ink),), width))
+    return tuple(rows)

@@ -124,7 +124,8 @@ def _limits(session: SessionView, now: Millis, width: int, glyphs: Glyphs) -> li
             rows += [_heading("CONTEXT", tokens(session.context_used), width), EMPTY]
     if budget.limit:
         share = budget.spent / budget.limit
-        rows.append(_heading("MONEY", f"{spent_of(session)}  {round(share * 100)}%", width))
+        percent = f"  {round(share * 100)}%" if budget.spent else ""  # a share of what is not known would be a claim
+        rows.append(_heading("MONEY", f"{spent_of(session)}{percent}", width))
         rows.append(gauge(share, width, glyphs))
     else:
         rows.append(_heading("MONEY", f"{spent_of(session)}, no limit", width))

@@ -1,0 +1,140 @@
+"""The transactions that end something in the books: a hold, a run that never came to one, a turn that was never sent.
+
+Each function is one transaction's whole body, or a piece of one; what may begin is decided in ``recording.py``. No I/O
+but the ledger.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coordinator.custody.types import WriteProof
+from store import attention, authorizations, custody, decisions, queued, receipts, runs, stops, turns
+from store.db import Tx
+from store.refusal import Refusal
+from store.vocab import (
+    AttentionKind,
+    AuthorizationId,
+    CostKnowledge,
+    CustodyId,
+    CustodyState,
+    DecisionKind,
+    DecisionState,
+    MicroUsd,
+    RefusalReason,
+    RunId,
+    RunOutcome,
+    StopResult,
+    TurnId,
+    TurnState,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a hold ended, as its actor and its spool tell."""
+
+    run: RunId
+    custody: CustodyId
+    generation: int
+    outcome: RunOutcome
+    reason: str
+    detail: str
+    proofs: Sequence[tuple[str, WriteProof]]
+    """What the spool proves of each turn that was in flight and of each answer on its way, by the write's id."""
+    guess: MicroUsd
+    receipt: str
+    """Canonical JSON; '' where no process was ever started."""
+    remaining: int
+    stop_result: StopResult
+    reports_cost: bool = True
+
+
+def close_hold(tx: Tx, ending: Ending) -> runs.Run | Refusal:
+    """The one transaction that ends a run, after its processes were seen gone."""
+    _settle_turns(tx, ending)
+    _take_back_unsent(tx, ending)
+    decisions.end_of_hold(tx, ending.run)
+    queued.unsent_all(tx, ending.run)
+    if ending.receipt:
+        receipts.add(
+            tx,
+            custody=ending.custody,
+            generation=ending.generation,
+            run=ending.run,
+            body=ending.receipt,
+            remaining=ending.remaining,
+        )
+    if stops.open_of(tx, ending.run) is not None:
+        stops.settle(tx, run=ending.run, result=ending.stop_result)
+    row = runs.get(tx, ending.run)
+    if row is not None:
+        authorizations.close(tx, id=AuthorizationId(row.authorization_id), reason=ending.reason)
+    _clear_attention(tx, ending.run)
+    ended = runs.end(tx, id=ending.run, outcome=ending.outcome, reason=ending.reason, detail=ending.detail)
+    held = custody.get(tx, ending.custody)
+    if held is not None and held.state not in (CustodyState.CONCLUDING, CustodyState.CLOSED):
+        custody.fence(tx, id=ending.custody, reason=ending.reason)
+    if not ending.remaining:
+        custody.move(
+            tx,
+            id=ending.custody,
+            expect=[CustodyState.CONCLUDING, CustodyState.FENCING],
+            to=CustodyState.CLOSED,
+        )
+    if ended is not None:
+        return ended
+    # A run whose processes would not die has its outcome already; when they are gone at last, its hold still closes.
+    if row is None or held is None or held.state is CustodyState.CLOSED:
+        return Refusal(RefusalReason.ALREADY_ENDED, {"run": ending.run})
+    return row
+
+
+def not_sent(tx: Tx, turn: TurnId) -> turns.Turn | None:
+    """A turn of which no byte went, and never will: the answers that rode in it wait again."""
+    cancelled = turns.cancel(tx, id=turn)
+    if cancelled is not None:
+        for decision in decisions.by_write(tx, cancelled.run, turn):
+            decisions.undeliver(tx, id=decision.id)
+    return cancelled
+
+
+def _take_back_unsent(tx: Tx, ending: Ending) -> None:
+    # An answer that provably never left is not uncertain: it may ride a later brief.
+    proofs = dict(ending.proofs)
+    for decision in decisions.live(tx, ending.run):
+        never = proofs.get(decision.write_id or "") in (WriteProof.NEVER, WriteProof.CANCELLED)
+        if decision.state is DecisionState.DELIVERING and never:
+            decisions.undeliver(tx, id=decision.id)
+
+
+def _clear_attention(tx: Tx, run: RunId) -> None:
+    # A park outlives its hold; all else that waited for the operator is over with it.
+    parked = {str(d.id) for d in decisions.live(tx, run) if d.kind is DecisionKind.PARK}
+    for item in attention.open_items(tx):
+        if item.run == run and not (item.kind is AttentionKind.DECISION and item.key in parked):
+            attention.clear(tx, run=run, kind=item.kind, key=item.key, by="ended")
+
+
+def _settle_turns(tx: Tx, ending: Ending) -> None:
+    proofs = dict(ending.proofs)
+    for turn in turns.in_flight(tx, ending.run):
+        never = proofs.get(turn.id) in (WriteProof.NEVER, WriteProof.CANCELLED)
+        if turn.state is TurnState.RECORDED and never:
+            not_sent(tx, turn.id)
+        elif ending.reports_cost:
+            turns.uncertain(tx, id=turn.id, cost=ending.guess, cost_known=CostKnowledge.GUESS)
+        else:
+            turns.uncertain(tx, id=turn.id, cost=None, cost_known=CostKnowledge.UNKNOWN)
+
+
+def refuse_run(tx: Tx, run: RunId, refusal: Refusal, detail: str) -> runs.Run | Refusal:
+    """A run that was admitted and then refused: whole, in one transaction of its own, after the refusal's rollback."""
+    row = runs.get(tx, run)
+    if row is None:
+        return Refusal(RefusalReason.NO_SUCH_RUN, {"run": run})
+    authorizations.close(tx, id=AuthorizationId(row.authorization_id), reason=f"refused:{refusal.reason}")
+    if stops.open_of(tx, run) is not None:
+        stops.settle(tx, run=run, result=StopResult.NEVER_STARTED)
+    _clear_attention(tx, run)
+    ended = runs.end(tx, id=run, outcome=RunOutcome.REFUSED, reason=str(refusal.reason), detail=detail)
+    return ended if ended is not None else Refusal(RefusalReason.ALREADY_ENDED, {"run": run})

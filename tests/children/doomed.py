@@ -1,0 +1,48 @@
+"""Consoles without a screen, each a fork of this process, each killed at the step that it is told: one line of JSON in,
+one line out when it is dead (or, if it got that far, done).
+
+A fork has everything imported, which saves a third of a second a case. In: folder, step, nth, ending, victims
+(``console``, ``keeper``, ``worker``, ``agent``; each is sent KILL, the console last). Out: ``{"exit": -9}``.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from store import runs
+from tests.faults import flight
+from tests.faults.dooming import Doom
+
+
+async def console(told: dict[str, Any]) -> None:
+    folder = Path(told["folder"])
+    doom = Doom(step=told["step"], nth=told["nth"], victims=tuple(told["victims"]), ledger=folder / "ledger.db")
+    async with flight.house(folder, doom=doom) as held:
+        known = await held.coordinator.house.ledger.read(runs.listing)
+        run = known[0].id if known else await held.start(flight.BRIEF)
+        await flight.Pilot(held, told["ending"]).fly(run)
+
+
+def main() -> None:
+    for line in sys.stdin:
+        told = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                asyncio.run(console(told))
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(pid, 0)
+        print(json.dumps({"exit": os.waitstatus_to_exitcode(status)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

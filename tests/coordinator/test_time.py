@@ -1,0 +1,64 @@
+"""Clocks that step, and working time that stands still: pure, driven by numbers."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator.wallclock import FORWARD_STEP, GRACE, WallClock
+from coordinator.worktime import merged, working_ms
+
+HOUR = 3_600_000
+
+
+def test_a_step_back_never_lengthens_the_terms() -> None:
+    clock = WallClock(wall_ms=0, monotonic=0.0)
+    clock, stepped = clock.at(-HOUR, 10.0)
+    assert not stepped and clock.left(20_000) == 10.0
+    clock, _ = clock.at(-HOUR + 15_000, 25.0)
+    assert clock.left(20_000) == -5.0
+
+
+def test_a_step_forward_warns_and_ends_after_the_grace() -> None:
+    clock = WallClock(wall_ms=0, monotonic=0.0)
+    clock, stepped = clock.at(HOUR, 1.0)
+    assert stepped and clock.left(60_000) == GRACE
+    clock, stepped = clock.at(HOUR + 59_000, 60.0)
+    assert not stepped and clock.left(60_000) == 1.0
+    clock, _ = clock.at(HOUR + 61_000, 62.0)
+    assert clock.left(60_000) < 0
+
+
+def test_small_differences_are_no_step() -> None:
+    clock = WallClock(wall_ms=0, monotonic=0.0)
+    clock, stepped = clock.at(int(FORWARD_STEP * 1000) + 900, 1.0)
+    assert not stepped
+
+
+@given(st.lists(st.tuples(st.integers(-(10**9), 10**9), st.floats(0, 1e4)), max_size=20))
+def test_left_never_grows_but_by_a_warning(steps: list[tuple[int, float]]) -> None:
+    clock, monotonic, end = WallClock(wall_ms=0, monotonic=0.0), 0.0, 10**10
+    before = clock.left(end)
+    for wall, passed in steps:
+        monotonic += passed
+        clock, stepped = clock.at(wall, monotonic)
+        now = clock.left(end)
+        assert stepped or now <= before + 1e-3
+        before = now
+
+
+def test_working_time_stands_still_while_the_operator_is_awaited() -> None:
+    assert working_ms([(0, 100)], []) == 100
+    assert working_ms([(0, 100)], [(20, 50)]) == 70
+    assert working_ms([(0, 100), (200, 300)], [(50, 250)]) == 100
+    assert working_ms([(0, 100), (50, 150)], [(140, 400), (145, 150)]) == 140
+
+
+spans = st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 1000)), max_size=8)
+
+
+@given(spans, spans)
+def test_working_time_is_what_counting_each_moment_gives(turns: list[tuple[int, int]], waits: list[tuple[int, int]]) -> None:
+    def covered(them: list[tuple[int, int]]) -> set[int]:
+        return {moment for start, end in them for moment in range(start, end)}
+
+    assert working_ms(turns, waits) == len(covered(turns) - covered(waits))
+    assert sum(end - start for start, end in merged(turns)) == len(covered(turns))
