@@ -29,6 +29,12 @@ format: $(VENV)/.dev
 bench: $(VENV)/.dev
 	@cd $(HERE) && exec $(BIN)/python -m tests.bench
 
+# What takes minutes: the whole fault matrix, two hundred consoles killed at random, thousands of fresh examples.
+soak: $(VENV)/.dev
+	@cd $(HERE) && $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m soak $(ARGS)
+	@cd $(HERE) && HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(JOBS) --timeout 900 tests/property
+	@cd $(HERE) && exec $(BIN)/python -m tests.bench.bench_soak
+
 screenshots: $(VENV)/.dev
 	@cd $(HERE) && exec $(BIN)/python -m tests.pictures
 

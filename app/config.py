@@ -40,7 +40,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     attendance_minutes: _Minutes = 30
     lapse_grace_minutes: _Minutes = 10
     at_lapse: Literal["pause", "stop"] = "pause"
-    hold_seconds: Annotated[float, msgspec.Meta(ge=10, le=86_400)] = 600
+    hold_seconds: Annotated[float, msgspec.Meta(ge=5, le=86_400)] = 600
     stalled_minutes: _Minutes = 2
     on_disconnect: Literal["hold", "stop"] = "hold"
     turn_timeout_minutes: _Minutes | None = None
@@ -95,6 +95,7 @@ class Config:
             attendance=float(self.attendance_seconds),
             lapse_grace=float(self.lapse_grace_seconds),
             stalled_after=self.stalled_seconds,
+            turn_timeout=self.turn_timeout_seconds,
         )
 
 

@@ -31,7 +31,11 @@ def _run(arguments: list[str]) -> int:
         # What is opened most needs no parsing, and so does not wait for the parser.
         from app.cli.opening import open_console_here
 
-        return open_console_here()
+        try:
+            return open_console_here()
+        finally:
+            # It stands on the screen that comes back when the console has gone.
+            unsplash()
     from app.cli.program import run
 
     return run(arguments)
@@ -44,6 +48,11 @@ def splash() -> None:
     """Show at once that something happens: the console's own first frame is some hundred imports away."""
     if sys.stdin.isatty() and sys.stdout.isatty():
         _say(f"\r{SPLASH}\r")
+
+
+def unsplash() -> None:
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        _say(f"\r{' ' * len(SPLASH)}\r")
 
 
 def _say(text: str) -> None:

@@ -45,6 +45,8 @@ def house_settings(
         default_agent=config.agent,
         practice_script=practice_script,
         version_cache=paths.runtime / "versions.json",
+        mark=paths.mark,
+        at_timeout=config.at_timeout,
     )
 
 
@@ -57,9 +59,14 @@ def open_backend(
     environment: Mapping[str, str] | None = None,
     repository: Path | None = None,
     practice_script: str = "",
+    leave: bool = True,
 ) -> Iterator[CoordinatorThread | Refusal]:
-    """The coordinator on its own thread, ended on every way out. Yields a ``Refusal`` where the ledger cannot be
-    used."""
+    """The coordinator on its own thread, closed on every way out. Yields a ``Refusal`` where the ledger cannot be
+    used.
+
+    What is still held at the end, because nobody chose what should become of it (a screen that broke, a terminal that
+    was lost, another console's holds picked up on the way), stays held by its keepers; without ``leave`` it is ended.
+    """
     refused = paths.ensure()
     if refused is not None:
         yield refused
@@ -72,4 +79,4 @@ def open_backend(
         refused = backend.start()
         yield backend if refused is None else refused
     finally:
-        backend.close()
+        backend.close(leave=leave)

@@ -10,17 +10,35 @@ made again, and cancelled otherwise.
 import asyncio
 import contextlib
 import logging
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coordinator import closing, decisioncodec, machine, settling, steps, writing
+from coordinator import (
+    closing,
+    decisioncodec,
+    deeds,
+    eventcodec,
+    launch,
+    machine,
+    mailbox,
+    parking,
+    settling,
+    steps,
+    writing,
+)
 from coordinator.api import EndingView, Started
 from coordinator.custody import spoolfile
 from coordinator.custody.client import Supervisor, read_cookie
-from coordinator.custody.types import SpawnFailure, WriteProof
-from coordinator.recording import keyed_digest
+from coordinator.custody.types import RecordKind, SpawnFailure, WriteProof
+from coordinator.drivers import registry
+from coordinator.drivers.base import ControlAcked
+from coordinator.recording import NewTurn, keyed_digest
 from coordinator.rows import SessionRows
 from coordinator.steps import Step
-from store import control_writes, decisions, events
+from store import control_writes, decisions, events, evidence
+from store.control_writes import ControlWrite
+from store.custody import Custody
 from store.db import Tx
 from store.decisions import Decision
 from store.refusal import Refusal
@@ -28,9 +46,12 @@ from store.turns import Turn
 from store.vocab import (
     AuthorizationState,
     CustodyState,
+    DecisionKind,
     DecisionState,
     EndReason,
+    EvidenceKind,
     MicroUsd,
+    TurnResultKind,
     TurnSource,
     TurnState,
 )
@@ -67,6 +88,7 @@ def state_of(rows: SessionRows, limits: machine.Limits, *, ready: bool) -> machi
         parked=bool(rows.open_parks),
         park_answers=len(rows.park_answers),
         last_result=last,
+        concluding=rows.custody is not None and rows.custody.state is CustodyState.CONCLUDING,
     )
 
 
@@ -80,15 +102,14 @@ async def adopt(session: "HeldSession") -> Refusal | None:
     session.head, session.branch = session.rows.run.head, session.rows.run.branch
     if session.rows.run.tree:
         session.tree = type(session.tree)(session.rows.run.tree)
-    ready = await house.ledger.read(lambda tx: events.has_kind(tx, session.run_id, "session-ready"))
-    session.state = state_of(session.rows, session.state.limits, ready=ready)
-    if row.driver_state is not None:
-        session.driver.restore(row.driver_state)
+    session.state = state_of(session.rows, session.state.limits, ready=await _is_ready(session, row))
+    session.concluding = await _concluding(session) if session.state.concluding else None
+    _drivers(session, row)
+    await _baseline(session)
     for turn in session.rows.turns:
         if turn.state in FLYING and turn.source is not TurnSource.AGENT:
             # Said to the driver again, not to the agent: it knows its own turns by their ids.
             session.driver.turn(turn.id, turn.text)
-    session.ingest.discard_before(row.ingested)
     cookie: str | None = await asyncio.to_thread(read_cookie, session.folder)
     session.cookie = cookie or ""
     if not await asyncio.to_thread(spoolfile.spool_is_locked, session.folder):
@@ -103,6 +124,12 @@ async def adopt(session: "HeldSession") -> Refusal | None:
     )
     if isinstance(attached, SpawnFailure):
         log.warning("run %s: its keeper does not answer: %s %s", session.run_id, attached.what, attached.detail)
+        if not session.started.done():
+            session.started.set_result(Started(run=session.run_id))  # nobody waits for what comes now
+        # A worker that is gone answers nobody, and its keeper is just ending what it held.
+        await closing.until_unlocked(session)
+        if not await asyncio.to_thread(spoolfile.spool_is_locked, session.folder):
+            return await _from_the_spool(session, row.driver_offset)
         await closing.unprovable(session, f"its keeper process does not answer ({attached.what})")
         return None
     session.supervisor = attached
@@ -113,6 +140,9 @@ async def adopt(session: "HeldSession") -> Refusal | None:
     if attached.facts.get("ending") or attached.facts.get("gone"):
         # It was ending when its console went: the spool has the reason, and the actor settles with it.
         session.live.ending = EndingView(reason="", since=house.clock.now(), steps=(("no-new-turns", 0),))
+    elif session.concluding is not None:
+        # It had done its work, and only the agent's own end was still to be asked for.
+        await deeds.conclude(session, session.concluding)
     elif reason is not None:
         session.order_end(reason)
     else:
@@ -122,6 +152,62 @@ async def adopt(session: "HeldSession") -> Refusal | None:
     return None
 
 
+def _followed(session: "HeldSession") -> int:
+    """The generation in whose output the driver's snapshot was taken: that of the last turn that was settled."""
+    settled = [turn.generation for turn in session.rows.turns if turn.state is TurnState.SETTLED]
+    return settled[-1] if settled else 1
+
+
+def _drivers(session: "HeldSession", row: Custody) -> None:
+    """The driver as it was at its last snapshot, and where the agent was started anew since then, one for that."""
+    held, driven = session.driver, _followed(session)
+    held.argv(launch.start_of(session, resume=session.generation > 1))  # it remembers the mode that was asked for
+    follows = held
+    if driven < session.generation:
+        again = registry.create(session.terms.driver, session.house.ids.secret()[:6])
+        assert again is not None
+        follows = again
+    if row.driver_state is not None:
+        follows.restore(row.driver_state)
+    session.ingest.resume(
+        follows,
+        position=row.driver_offset,
+        known=row.ingested,
+        driven=driven,
+        generation=session.generation,
+        later=held if follows is not held else None,
+    )
+
+
+async def _is_ready(session: "HeldSession", row: Custody) -> bool:
+    """Whether the ledger has it that this generation of the agent said so."""
+    since = 0
+    if _followed(session) < session.generation:
+        found = await asyncio.to_thread(_began_at, session.folder / "spool", row.driver_offset, session.generation)
+        if found is None:
+            return False
+        since = found
+    kind = "session-ready"
+    known: bool = await session.house.ledger.read(lambda tx: events.has_kind(tx, session.run_id, kind, offset=since))
+    return known
+
+
+def _began_at(spool: Path, offset: int, generation: int) -> int | None:
+    try:
+        for record in spoolfile.read_spool(spool, offset):
+            if record.kind is RecordKind.STARTED and record.generation == generation:
+                return record.offset
+    except FileNotFoundError:
+        pass
+    return None
+
+
+async def _concluding(session: "HeldSession") -> EndReason:
+    known = await session.house.ledger.read(lambda tx: evidence.of_run(tx, session.run_id))
+    handoff = any(one.kind is EvidenceKind.HANDOFF for one in known)
+    return EndReason.HANDOFF if handoff else EndReason.FINISHED
+
+
 def _why_not(session: "HeldSession") -> str | None:
     """Whether what was signed still stands; else the reason to end it."""
     rows = session.rows
@@ -129,8 +215,10 @@ def _why_not(session: "HeldSession") -> str | None:
         return rows.custody.fence_reason if rows.custody else EndReason.ORPHANED
     if rows.custody.state is not CustodyState.OPEN:
         return EndReason.CONSOLE_LOST
-    if rows.authorization is None or rows.authorization.state is not AuthorizationState.BOUND:
-        return EndReason.REVOKED
+    signed = rows.authorization
+    if signed is None or signed.state is not AuthorizationState.BOUND:
+        restored = signed is not None and signed.close_reason == EndReason.RESTORED
+        return EndReason.RESTORED if restored else EndReason.REVOKED
     if session.limits.expires_at <= session.house.clock.now():
         return EndReason.EXPIRED
     return None
@@ -139,13 +227,17 @@ def _why_not(session: "HeldSession") -> str | None:
 async def catch_up(session: "HeldSession") -> None:
     """Once the spool is read up to now: settle what the old console had begun to send."""
     steps.reach(Step.CATCHING_UP)
+    if not session.state.ready:
+        await _greet_again(session)
     for turn in session.rows.turns:
         if turn.state is TurnState.RECORDED and turn.source is not TurnSource.AGENT:
             await _unsent_turn(session, turn)
     for decision in session.rows.decisions:
-        if decision.state is DecisionState.DELIVERING and decision.write_id:
+        # An answer to a park rides in a turn, which was looked at above.
+        if decision.state is DecisionState.DELIVERING and decision.kind is not DecisionKind.PARK:
             await _unsent_answer(session, decision)
     await session.refresh()
+    await _unread_mailbox(session)
     await session.decide(machine.QueueChanged(waiting=len(session.rows.queued)))
     steps.reach(Step.CAUGHT_UP)
 
@@ -159,12 +251,84 @@ async def _proof(session: "HeldSession", write: str) -> WriteProof | None:
     return None
 
 
+async def _never_goes(session: "HeldSession", write: str) -> bool:
+    """Whether it is proven that nothing of it went, and nothing ever will."""
+    if await _proof(session, write) is not WriteProof.NEVER or session.supervisor is None:
+        return False
+    with contextlib.suppress(ConnectionError, OSError):
+        return await session.supervisor.cancel(write)
+    return False
+
+
+def _handshake(tx: Tx, session: "HeldSession") -> list[ControlWrite]:
+    return [
+        one
+        for one in control_writes.of_run(tx, session.run_id)
+        if one.what == "handshake" and one.generation == session.generation
+    ]
+
+
+async def _baseline(session: "HeldSession") -> None:
+    """What this generation counts from, where no turn of it has told yet: its answer is an event, or still to come."""
+    settled = [turn for turn in session.rows.turns if turn.state is TurnState.SETTLED]
+    if session.generation == 1 or any(turn.generation == session.generation for turn in settled):
+        return
+
+    def answered(tx: Tx) -> tuple[str, list[events.Event]]:
+        asked = _handshake(tx, session)
+        page = events.page(tx, session.run_id, limit=1000, newest=True)
+        return (asked[-1].id if asked else ""), [row for row in page if row.kind == "control-acked"]
+
+    session.cost_ask, acked = await session.house.ledger.read(answered)
+    for row in acked:
+        event = eventcodec.decode(row.kind, row.body)
+        if isinstance(event, ControlAcked) and event.id == session.cost_ask:
+            session.cost_ask = ""
+            told = session.driver.cost_told(event) or MicroUsd(0)
+            session.state = replace(session.state, cumulative=told)
+
+
+async def _greet_again(session: "HeldSession") -> None:
+    """The agent was started and perhaps never greeted: what provably did not go is said now, and its answer awaited."""
+    session.set_deadline("start", session.house.settings.timing.start_timeout)
+    asked: list[ControlWrite] = await session.house.ledger.read(lambda tx: _handshake(tx, session))
+    wanted = list(session.driver.opening())
+    if session.generation > 1:
+        wanted.append(session.driver.ask_cost())
+    for old, new in zip(asked, wanted, strict=False):
+        if await _never_goes(session, old.id):
+            await writing.write_control(session, new.id, new.data, "handshake")
+            if old.id == session.cost_ask:
+                session.cost_ask = new.id
+
+
+async def _unread_mailbox(session: "HeldSession") -> None:
+    """A turn ended well, and the console went before it had read what the turn left, or before it acted on it."""
+    settled = [turn for turn in session.rows.turns if turn.state is TurnState.SETTLED]
+    last = session.rows.turns[-1] if session.rows.turns else None
+    if not session.state.live or not session.state.at_rest or last not in settled[-1:]:
+        return
+    if last is None or last.result is not TurnResultKind.SUCCESS:
+        return
+    if mailbox.present(session.tree, session.run_id):
+        await parking.read(session)
+        return
+    known = await session.house.ledger.read(lambda tx: evidence.of_run(tx, session.run_id))
+    if any(one.kind is EvidenceKind.HANDOFF and one.at >= (last.ended_at or 0) for one in known):
+        await session.decide(machine.MailboxRead(park=bool(session.rows.open_parks), handoff=True))
+
+
 async def _unsent_turn(session: "HeldSession", turn: Turn) -> None:
     if await _proof(session, turn.id) is not WriteProof.NEVER:
         return  # begun, whole or unknown: its records, or its end, settle it
     text = f"{turn.text}\n\n{turn.preamble}" if turn.preamble else turn.text
     data = session.driver.turn(turn.id, text)
     same = keyed_digest(session.house.digest_key, data) == turn.digest
+    if same and session.state.live and not session.state.ready and turn.source is TurnSource.BRIEF:
+        session.first_turn = NewTurn(
+            id=turn.id, source=turn.source, text=turn.text, preamble=turn.preamble, sent=data, operator=turn.operator
+        )
+        return  # it goes when the agent says that it is ready, as at any start
     if same and session.state.ready and session.state.live:
         session.spawn(writing.write_turn(session, turn.id, data), "turn")
         return

@@ -16,10 +16,11 @@ from coordinator.machine import (
     BookWithdrawn,
 )
 from coordinator.redaction import Redactor
-from store import attention, custody, decisions, runs, turns
+from store import attention, control_writes, custody, decisions, runs, turns
 from store.db import Tx
 from store.vocab import (
     AttentionKind,
+    ControlWriteState,
     CustodyId,
     DecisionState,
     RunId,
@@ -110,7 +111,8 @@ class Books:
             if decision.turn != book.turn:
                 continue
             if decision.state is DecisionState.DELIVERING:
-                decisions.delivered(tx, id=decision.id)
+                if self._went(tx, decision):
+                    decisions.delivered(tx, id=decision.id)
             elif decision.state in (DecisionState.OPEN, DecisionState.ANSWERED) and decision.kind != "park":
                 decisions.withdraw(tx, id=decision.id, note="its turn ended")
             self._clear(tx, decision.id)
@@ -145,7 +147,7 @@ class Books:
         decision = decisions.by_request(tx, self._run, event.request, generation)
         if decision is None:
             return
-        if decision.state in (DecisionState.DELIVERING, DecisionState.UNCERTAIN):
+        if decision.state in (DecisionState.DELIVERING, DecisionState.UNCERTAIN) and self._went(tx, decision):
             decisions.delivered(tx, id=decision.id)
             if not event.accepted:
                 decisions.refused_by_agent(tx, id=decision.id, note=self._redactor.text(event.detail)[:500])
@@ -155,6 +157,11 @@ class Books:
         elif decision.state is DecisionState.OPEN:
             decisions.withdraw(tx, id=decision.id, note=self._redactor.text(event.detail)[:500] or "no longer asked")
         self._clear(tx, decision.id)
+
+    def _went(self, tx: Tx, decision: decisions.Decision) -> bool:
+        """Whether our answer was on the agent's wire: else what it heard was a farewell's *no*, or its own end."""
+        write = control_writes.get(tx, self._run, decision.write_id or "")
+        return write is None or write.state in (ControlWriteState.WRITING, ControlWriteState.WROTE)
 
     def _clear(self, tx: Tx, decision: int) -> None:
         attention.clear(tx, run=self._run, kind=AttentionKind.DECISION, key=str(decision), by="footplate")

@@ -128,7 +128,7 @@ def _ending(
         reason=reason,
         detail=detail,
         proofs=proofs,
-        guess=_guess(session),
+        guess=guess(session),
         receipt=receipt,
         remaining=remaining,
         stop_result=stop_result,
@@ -157,13 +157,13 @@ async def _last_note(session: "HeldSession") -> parking.Found | None:
     return None
 
 
-def _guess(session: "HeldSession") -> MicroUsd:
+def guess(session: "HeldSession") -> MicroUsd:
     """An upper guess for a turn that was cut off: the dearest of this run so far, at most what the budget still had."""
-    guess: int = max(session.state.largest, LEAST_GUESS)
+    upper: int = max(session.state.largest, LEAST_GUESS)
     budget = session.limits.budget
     if budget is not None:
-        guess = min(guess, max(0, budget - session.state.spent))
-    return MicroUsd(guess)
+        upper = min(upper, max(0, budget - session.state.spent))
+    return MicroUsd(upper)
 
 
 def _how_it_ended(session: "HeldSession") -> tuple[RunOutcome, str]:
@@ -289,19 +289,23 @@ async def without_wire(session: "HeldSession") -> None:
             )
 
         mine = await session.write(higher)
+        if mine is None:
+            session.left = True  # another console has it now
+            return
         again = await Supervisor.attach(
             session.folder,
             cookie=session.cookie,
-            epoch=mine.epoch if mine is not None else 0,
+            epoch=mine.epoch,
             offset=offset,
             timeout=session.house.settings.timing.attach,
         )
         if not isinstance(again, SpawnFailure):
             session.supervisor = again
             session.spawn(session.pump(again), "pump")
+            session.set_deadline("catch-up", 0.0)  # what was written into the lost connection may never have come
             return
     session.order_end(EndReason.SUPERVISOR_LOST)
-    await _until_unlocked(session)
+    await until_unlocked(session)
     rest = await asyncio.to_thread(_rest, session, session.ingest.position)
     for start in range(0, len(rest), 500):
         await session.take_in(rest[start : start + 500])
@@ -309,7 +313,7 @@ async def without_wire(session: "HeldSession") -> None:
         session.gone = await asyncio.to_thread(end_of_carriers, session, EndReason.SUPERVISOR_LOST)
 
 
-async def _until_unlocked(session: "HeldSession") -> None:
+async def until_unlocked(session: "HeldSession") -> None:
     """Until the supervisor is proven gone, or has had the whole ladder's time."""
     deadline = session.house.clock.monotonic() + session.house.settings.timing.ladder.total + 5
     while session.house.clock.monotonic() < deadline:
@@ -355,15 +359,10 @@ async def after_a_bug(session: "HeldSession") -> None:
         session.fail_start(await refuse(session, Refusal(RefusalReason.NEVER_STARTED, {"run": session.run_id})))
         return
     deadline = session.house.clock.monotonic() + session.house.settings.timing.ladder.total + 5
-    while spoolfile.spool_is_locked(session.folder) and session.house.clock.monotonic() < deadline:
-        last = await asyncio.to_thread(_last_record, session)
-        if last is not None and last.kind in (RecordKind.GONE, RecordKind.END):
-            break
+    gone = await asyncio.to_thread(_end_in_spool, session)
+    while gone is None and spoolfile.spool_is_locked(session.folder) and session.house.clock.monotonic() < deadline:
         await asyncio.sleep(0.05)
-    records = await asyncio.to_thread(_rest, session, 0) if (session.folder / "spool").exists() else []
-    # The last one: a hold that was restarted has one for each process before.
-    ends = [one for one in records if one.kind is RecordKind.GONE and not one.facts.get("restart")]
-    gone = ends[-1] if ends else None
+        gone = await asyncio.to_thread(_end_in_spool, session)
     session.gone = (
         gone if gone is not None else await asyncio.to_thread(end_of_carriers, session, EndReason.SUPERVISOR_LOST)
     )
@@ -374,8 +373,11 @@ async def after_a_bug(session: "HeldSession") -> None:
         session.house.notes.append(f"run {session.run_id} could not be settled; its log says why")
 
 
-def _last_record(session: "HeldSession") -> SpoolRecord | None:
-    last = None
-    for record in spoolfile.read_spool(session.folder / "spool", 0):
-        last = record
-    return last
+def _end_in_spool(session: "HeldSession") -> SpoolRecord | None:
+    """The newest receipt of this hold's end; one of a restart in place is none. Others may stand behind it."""
+    try:
+        records = list(spoolfile.read_spool(session.folder / "spool"))
+    except FileNotFoundError:
+        return None
+    ends = [one for one in records if one.kind is RecordKind.GONE and not one.facts.get("restart")]
+    return ends[-1] if ends else None

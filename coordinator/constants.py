@@ -32,5 +32,7 @@ class Timing:
     attach: float = 2.0
     command: float = 5.0
     command_poll: float = 1.0
+    turn_timeout: float | None = None
+    """Of work, not of waiting for the operator; None: a turn takes as long as it takes."""
     git: float = 20.0
     farewell_grace: float = 5.0

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from coordinator import commands, incarnation, proposing, recording, snapshots, steps, sweep
+from coordinator import commands, incarnation, ledgermark, proposing, recording, snapshots, steps, sweep
 from coordinator.api import (
     CloseAll,
     Closed,
@@ -69,6 +69,9 @@ class Coordinator:
         self._poked = asyncio.Event()
         self.swept = sweep.Swept()
         self._beaten = asyncio.Event()
+        self._mark_due = asyncio.Event()
+        self.left: dict[RunId, Millis] = {}
+        """Holds that were left, and until when each stays held if nobody comes back."""
         self._stops_of_all = 0
         """How often all was stopped; a start that was asked before does not outlive it."""
 
@@ -102,6 +105,7 @@ class Coordinator:
             ),
         )
         try:
+            await ledgermark.look(house)
             await ledger.transaction(
                 lambda tx: incarnation.register(
                     tx, life, machine=settings.machine, uid=settings.uid, operator=settings.operator
@@ -116,6 +120,7 @@ class Coordinator:
                     tasks.create_task(coordinator._take_commands(), name="commands"),
                     tasks.create_task(coordinator._look_at_repository(), name="repository"),
                     tasks.create_task(coordinator._attend(), name="attendance"),
+                    tasks.create_task(coordinator._keep_mark(), name="mark"),
                 ]
                 try:
                     await coordinator.sweep()
@@ -128,6 +133,7 @@ class Coordinator:
             # A ledger that is busy or full just now keeps nobody here: the lock that is let go proves the end as well.
             with contextlib.suppress(LedgerFault):
                 await ledger.transaction(lambda tx: incarnations.end(tx, id=life.id))
+            await ledgermark.note(house)
         finally:
             incarnation.finish(life)
 
@@ -237,6 +243,8 @@ class Coordinator:
         )
         title = command.title or proposing.retitle(house.redactor.text(terms.instruction))
         authorization = house.ids.authorization()
+        if authorization in house.used_elsewhere:
+            return Refusal(RefusalReason.AUTHORIZATION_SPENT)
 
         def admit(tx: Tx) -> tuple[runs.Run, recording.EffectiveLimits] | Refusal:
             run = recording.admit(tx, given, terms=terms, authorization=authorization, title=title)
@@ -263,20 +271,22 @@ class Coordinator:
         )
         await session.refresh()
         self._begin(session)
-        if house.shutting:
-            session.order_end(EndReason.SHUTDOWN, by=who)
-        elif self._stops_of_all != stops_before:
+        if self._stops_of_all != stops_before:
             session.order_end(EndReason.STOPPED, by=who)
         return await session.started
 
     def _begin(self, session: HeldSession) -> None:
         self.sessions[session.run_id] = session
         self._actors[session.run_id] = self._tasks.create_task(session.run(), name=f"run {session.run_id}")
+        self._actors[session.run_id].add_done_callback(lambda _: self._mark_due.set())
+        if self.house.shutting:
+            session.order_end(EndReason.SHUTDOWN)
 
     async def sweep(self) -> sweep.Swept:
         """Pick up or settle what consoles that are gone have left."""
         await self.house.ledger.transaction(lambda tx: recording.open_if_gone(tx, incarnation.gone_by_id(tx)))
-        self.swept = await sweep.sweep(self.house, self._begin)
+        alive = {run for run, session in self.sessions.items() if not session.ended.is_set()}
+        self.swept = await sweep.sweep(self.house, self._begin, held=alive)
         self.snapshots.recovered = (len(self.swept.picked_up), len(self.swept.ended))
         self.house.changed()
         return self.swept
@@ -317,6 +327,8 @@ class Coordinator:
         """Tell every supervisor at once: neither the ledger nor an actor is waited for."""
         alive = [session for session in self.sessions.values() if not session.ended.is_set()]
         for session in alive:
+            if reason is EndReason.SHUTDOWN and session.finish_if_idle():
+                continue
             session.order_end(reason, by=who)
         return alive
 
@@ -344,8 +356,15 @@ class Coordinator:
         waits = [asyncio.ensure_future(session.ended.wait()) for session in alive]
         if waits:
             await asyncio.wait(waits, timeout=house.settings.timing.close_deadline)
-        until = Millis(house.clock.now() + int(seconds * 1000))
-        return Left(until=tuple((session.run_id, until) for session in alive if session.left))
+        for session in alive:
+            if not session.ended.is_set() and session.stop_reason is None and session.concluding is None:
+                # It waits for a ledger that is busy. Its keeper counts down what it was promised last.
+                house.notes.append(f"run {session.run_id} was left as it was; its keeper ends it if nobody comes")
+                self._actors[session.run_id].cancel()
+        until = house.clock.now() + int(seconds * 1000)
+        left = {one.run_id: Millis(min(until, one.limits.expires_at)) for one in alive if one.left}
+        self.left |= left
+        return Left(until=tuple(left.items()))
 
     # -------------------------------------------------------------------------------------------------- attendance
 
@@ -442,6 +461,13 @@ class Coordinator:
                     self._tasks.create_task(commands.carry_out(self, command), name=f"command {command.id}")
             except Exception:
                 log.exception("commands of other processes could not be taken; tried again in a second")
+
+    async def _keep_mark(self) -> None:
+        """Runs that end close by close are noted once."""
+        while True:
+            await self._mark_due.wait()
+            self._mark_due.clear()
+            await ledgermark.note(self.house)
 
     async def _look_at_repository(self) -> None:
         if self._repository is None:

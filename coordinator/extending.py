@@ -7,18 +7,27 @@ generation in the same conversation, its cap what is left.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from coordinator import launch, machine, recording, steps
+from coordinator import closing, launch, machine, recording, steps
 from coordinator.api import Done, Extend, FeedEvent, Reply
 from coordinator.custody.types import SpawnFailure
 from coordinator.drivers import registry
 from coordinator.drivers.base import ControlAcked
 from coordinator.steps import Step
 from coordinator.terms import Terms, parse
-from store import authorizations, custody, receipts, runs
+from store import authorizations, custody, receipts, runs, turns
 from store.canonical import dumps
 from store.db import Tx
 from store.refusal import Refusal
-from store.vocab import AuthorizationId, AuthorizationState, CustodyState, EndReason, MicroUsd, Millis, RefusalReason
+from store.vocab import (
+    AuthorizationId,
+    AuthorizationState,
+    CostKnowledge,
+    CustodyState,
+    EndReason,
+    MicroUsd,
+    Millis,
+    RefusalReason,
+)
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession, Order
@@ -77,8 +86,10 @@ async def go_on(session: "HeldSession") -> None:
         return
     receipt = dumps(dict(gone.facts))
     steps.reach(Step.OLD_GONE)
-    await session.write(
-        lambda tx: receipts.add(
+    guess = closing.guess(session)
+
+    def book(tx: Tx) -> MicroUsd:
+        receipts.add(
             tx,
             custody=session.custody_id,
             generation=session.generation,
@@ -86,12 +97,18 @@ async def go_on(session: "HeldSession") -> None:
             body=receipt,
             remaining=0,
         )
-    )
+        # One that the agent began by itself while the order was on its way.
+        lost = turns.in_flight(tx, session.run_id)
+        for turn in lost:
+            turns.uncertain(tx, id=turn.id, cost=guess, cost_known=CostKnowledge.GUESS)
+        return MicroUsd(guess * len(lost))
+
+    lost: MicroUsd = await session.write(book)
     steps.reach(Step.OLD_RECEIPT_KEPT)
     session.driver = driver
-    session.ingest.replace_driver(driver)
     session.generation += 1
-    await session.decide(machine.Restarted())
+    session.ingest.replace_driver(driver, session.generation)
+    await session.decide(machine.Restarted(lost=lost))
     failure = await launch.start_agent(session, resume=True)
     steps.reach(Step.NEXT_STARTED)
     if isinstance(failure, SpawnFailure):

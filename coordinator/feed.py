@@ -7,11 +7,14 @@ snapshot, which always holds the newest state, so nothing that must arrive is ev
 
 import threading
 from collections import deque
+from collections.abc import Container
 
 from coordinator.api import FeedEvent
+from coordinator.drivers.base import TextDelta, ThoughtDelta
 from store.vocab import RunId
 
 LANE = 20_000
+PIECES = (TextDelta, ThoughtDelta)
 
 
 class Feed:
@@ -38,6 +41,14 @@ class Feed:
             events = tuple(lane)
             lane.clear()
             return events, self._dropped.pop(run, 0)
+
+    def without_pieces(self, run: RunId, blocks: Container[str]) -> None:
+        """Leave out the pieces of these blocks: who reads the page has them from there."""
+        with self._lock:
+            lane = self._lanes.get(run, deque())
+            kept = [event for event in lane if not (isinstance(event.event, PIECES) and event.event.block in blocks)]
+            lane.clear()
+            lane.extend(kept)
 
     def forget(self, run: RunId) -> None:
         with self._lock:

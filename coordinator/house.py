@@ -15,7 +15,7 @@ from coordinator.profiles import AgentProfile
 from coordinator.recording import Pools
 from coordinator.redaction import Redactor
 from store.db import Ledger
-from store.vocab import IncarnationId, MicroUsd, Millis
+from store.vocab import AuthorizationId, IncarnationId, MicroUsd, Millis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +42,12 @@ class HouseSettings:
     practice_script: str = ""
     version_cache: Path | None = None
     """Where the versions of agents' programs are remembered."""
+    mark: Path | None = None
+    """``ledger.mark``; None: nothing is noted and nothing is compared."""
+    at_timeout: str = "ask"
+    """What follows a turn that took too long: ``ask`` or ``fence``."""
+    passing: bool = False
+    """Only settles what is over: holds that live on are left exactly as they are."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,16 +69,21 @@ class House:
     """In words, while the ledger cannot be written."""
     shutting: bool = False
     attendance: Attendance
+    used_elsewhere: frozenset[AuthorizationId] = frozenset()
+    """Signed for runs that only a spool knows of: this ledger is older than they are."""
     notes: list[str] = field(default_factory=list)
     """What a person must be told after the screen is gone (unsettled holds)."""
 
     def pools(self, now: Millis) -> Pools:
-        """Money for all runs together, and since when it counts: local midnight, and the first of the month."""
-        here = datetime.fromtimestamp(now / 1000).astimezone()
-        day = here.replace(hour=0, minute=0, second=0, microsecond=0)
+        """Money for all runs together, and since when it counts."""
+        day, month = periods(now)
         return Pools(
-            day=self.settings.day_budget,
-            month=self.settings.month_budget,
-            day_began=Millis(int(day.timestamp() * 1000)),
-            month_began=Millis(int(day.replace(day=1).timestamp() * 1000)),
+            day=self.settings.day_budget, month=self.settings.month_budget, day_began=day, month_began=month
         )
+
+
+def periods(now: Millis) -> tuple[Millis, Millis]:
+    """When the day and the month of an operator began: local midnight, and that of the first."""
+    here = datetime.fromtimestamp(now / 1000).astimezone()
+    day = here.replace(hour=0, minute=0, second=0, microsecond=0)
+    return Millis(int(day.timestamp() * 1000)), Millis(int(day.replace(day=1).timestamp() * 1000))

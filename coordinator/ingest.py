@@ -55,21 +55,43 @@ class Ingest:
         self._ids = ids
         self._books = Books(run=run, custody=custody, redactor=redactor)
         self._known = 0
+        self._driven = 1
+        """The generation whose output the driver follows."""
+        self._later: base.Driver | None = None
+        self.generation = 1
+        """The one that is held now: an older one's exit is history."""
         self.position = 0
         """Up to where the spool was taken in."""
 
-    def replace_driver(self, driver: base.Driver) -> None:
+    def replace_driver(self, driver: base.Driver, generation: int) -> None:
         """A new generation of the agent is followed by a new instance."""
         self._driver = driver
+        self._driven = self.generation = generation
 
-    def discard_before(self, offset: int) -> None:
-        """What lies before this offset is in the ledger: the driver reads it again, nobody else."""
-        self._known = offset
+    def resume(
+        self,
+        driver: base.Driver,
+        *,
+        position: int,
+        known: int,
+        driven: int,
+        generation: int,
+        later: base.Driver | None,
+    ) -> None:
+        """Taken over from a console that is gone: the spool comes again from ``position`` on.
+
+        What lies before ``known`` is in the ledger: the driver reads it again, nobody else. ``later`` follows the
+        generation that is held now, where the spool comes again from the life of the one before.
+        """
+        self._driver, self.position, self._known = driver, position, known
+        self._driven, self.generation, self._later = driven, generation, later
 
     def take(self, state: SessionState, records: Sequence[SpoolRecord]) -> Batch:
         batch = Batch(state=state)
         for record in records:
             self.position = record.next_offset
+            if record.generation > self._driven and self._later is not None:
+                self._driver, self._driven, self._later = self._later, record.generation, None
             at = Millis(record.at_ms)
             if record.offset < self._known:
                 self._replay(batch, record, at)
@@ -85,8 +107,7 @@ class Ingest:
                     batch.writes.append((str(record.facts.get("id", "")), record.kind))
                 case RecordKind.EXIT:
                     self._events(batch, record, at, self._driver.feed_end())
-                    how = str(record.facts.get("exit", ""))
-                    self._step(batch, machine.AgentExited(how=how))
+                    self._exited(batch, record)
                 case _:
                     pass
             if any(isinstance(act, machine.Settled) for act in batch.acts) and batch.snapshot is None:
@@ -97,6 +118,10 @@ class Ingest:
         if record.kind is RecordKind.STDOUT:
             batch.replayed += [(event, at) for event in self._driver.feed(record.data)]
         elif record.kind is RecordKind.EXIT:
+            self._exited(batch, record)
+
+    def _exited(self, batch: Batch, record: SpoolRecord) -> None:
+        if record.generation >= self.generation:
             self._step(batch, machine.AgentExited(how=str(record.facts.get("exit", ""))))
 
     def decide(self, state: SessionState, given: machine.Input) -> Batch:

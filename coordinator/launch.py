@@ -145,7 +145,10 @@ async def _spawn(session: "HeldSession") -> SpawnFailure | None:
     timing = session.house.settings.timing
     if session.stop_reason is not None:
         return SpawnFailure(what="stopped")
-    session.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+    try:
+        session.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+    except OSError as problem:
+        return SpawnFailure(what="bad-folder", detail=str(problem))
     spec = HoldSpec(
         custody=session.custody_id,
         run=session.run_id,
@@ -188,14 +191,9 @@ async def _spawn(session: "HeldSession") -> SpawnFailure | None:
     return await start_agent(session)
 
 
-async def start_agent(session: "HeldSession", *, resume: bool = False) -> SpawnFailure | None:
-    """Start this generation of the agent under its keeper; ``resume``: in the conversation of the one before."""
-    house, timing, born = session.house, session.house.settings.timing, session.supervisor
-    if born is None:
-        return SpawnFailure(what="no-answer")
-    set_names, drop_names = session.driver.environment()
-    session.cap = _cap(session)
-    start = Start(
+def start_of(session: "HeldSession", *, resume: bool) -> Start:
+    """What its driver must know to start this generation."""
+    return Start(
         program=session.terms.program,
         session=session.live.native_id or session.native_id or "",
         resume=resume,
@@ -204,8 +202,17 @@ async def start_agent(session: "HeldSession", *, resume: bool = False) -> SpawnF
         cap=session.cap,
         extra_args=session.profile.args + (("--script", session.terms.script) if session.terms.script else ()),
     )
+
+
+async def start_agent(session: "HeldSession", *, resume: bool = False) -> SpawnFailure | None:
+    """Start this generation of the agent under its keeper; ``resume``: in the conversation of the one before."""
+    house, timing, born = session.house, session.house.settings.timing, session.supervisor
+    if born is None:
+        return SpawnFailure(what="no-answer")
+    set_names, drop_names = session.driver.environment()
+    session.cap = _cap(session)
     agent = AgentSpec(
-        argv=tuple(session.driver.argv(start)),
+        argv=tuple(session.driver.argv(start_of(session, resume=resume))),
         cwd=session.tree,
         environment=agent_environment(house.settings.environment, session.profile, set_names, drop_names),
     )

@@ -3,7 +3,7 @@
 Working copy for the screen only. Nothing is decided from it, and all of it comes again when the events are replayed.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from coordinator.api import ChangedFile, EndingView, ProcessView, RunningTool
 from coordinator.custody.types import EndedProcess, Receipt
@@ -31,6 +31,8 @@ class Live:
     receipt: Receipt | None = None
     handoff: str = ""
     stderr_tail: str = ""
+    unfinished: dict[str, list[base.TextDelta | base.ThoughtDelta]] = field(default_factory=dict)
+    """Pieces of blocks that have not ended, by block: the ledger has them only when they have."""
 
     def absorb(self, event: base.AgentEvent, at: Millis) -> None:
         """Take one event in."""
@@ -59,8 +61,14 @@ class Live:
                 self.status = ""
             case base.ToolFinished():
                 self.tools.pop(event.call, None)
-            case base.TextDelta() | base.TextBlock():
-                self.status = ""
+            case base.TextDelta() | base.ThoughtDelta():
+                self.unfinished.setdefault(event.block, []).append(event)
+                if isinstance(event, base.TextDelta):
+                    self.status = ""
+            case base.TextBlock() | base.ThoughtBlock():
+                self.unfinished.pop(event.block, None)
+                if isinstance(event, base.TextBlock):
+                    self.status = ""
             case base.LimitNotice():
                 self.status = "" if event.status == "allowed" else f"limit of the service: {event.kind} {event.status}"
             case base.RetryNotice():
@@ -68,6 +76,7 @@ class Live:
                 self.status = f"retry {event.attempt}{of}: {event.why}"
             case base.TurnResult():
                 self.tools.clear()
+                self.unfinished.clear()
                 self.status = ""
                 if event.context is not None:
                     self.context_used = event.context.used
@@ -76,6 +85,10 @@ class Live:
                 self.stderr_tail = (self.stderr_tail + event.text)[-4000:]
             case _:
                 pass
+
+    def pieces(self) -> list[base.TextDelta | base.ThoughtDelta]:
+        """What stands of the unfinished blocks, one piece each."""
+        return [replace(parts[0], text="".join(part.text for part in parts)) for parts in self.unfinished.values()]
 
     def end_step(self, step: str, ms: int, left: tuple[EndedProcess, ...] | None = None) -> None:
         """A step of an ending was reached."""

@@ -9,6 +9,7 @@ the world and are carried out after that transaction. Nothing else decides what 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from coordinator.constants import REPAIRS_IN_A_ROW
 from coordinator.drivers import base
 from store.vocab import (
     AttentionKind,
@@ -20,8 +21,6 @@ from store.vocab import (
     TurnResultKind,
     TurnSource,
 )
-
-REPAIRS_IN_A_ROW = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +191,12 @@ class RestartBegun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restarted:
-    """The next generation of the agent was started; it says later that it is ready, and what it counts from."""
+    """The next generation of the agent was started; it says later that it is ready, and what it counts from.
+
+    What the old one had in flight (it can only have begun it by itself) ended with it."""
+
+    lost: MicroUsd = MicroUsd(0)
+    """What that is guessed to have cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -454,7 +458,8 @@ def step(state: SessionState, given: Input) -> tuple[SessionState, Sequence[Effe
         case RestartBegun():
             s.to(restarting=True)
         case Restarted():
-            s.to(restarting=False, ready=False, agent_gone=None, cumulative=MicroUsd(0))
+            s.to(restarting=False, ready=False, agent_gone=None, cumulative=MicroUsd(0), turns=(), unheard=False)
+            s.to(interrupting=None, spent=MicroUsd(state.spent + given.lost))
         case BaselineTold():
             s.to(cumulative=given.cumulative)
         case Extended():
@@ -687,7 +692,7 @@ def _finish(s: _Step) -> None:
     if s.state.at_rest:
         if s.state.ready:
             _conclude(s, EndReason.FINISHED)
-    elif again and s.state.ready and s.state.interrupting is None:
+    elif again and s.state.ready and s.state.turns and s.state.interrupting is None:
         s.to(interrupting=s.state.turns[0].id)
         s.out(SendInterrupt(background_too=True))
 
@@ -699,7 +704,7 @@ def _agent_exited(s: _Step, how: str) -> None:
     if s.state.fencing is not None or s.state.concluding:
         return
     success = s.state.last_result is TurnResultKind.SUCCESS
-    if s.state.ready and s.state.at_rest and success and s.state.handoff:
+    if s.state.ready and not s.state.turns and success and s.state.handoff:
         _conclude(s, EndReason.HANDOFF)
         return
     reason = f"{EndReason.EXITED}:{how}" if s.state.ready else EndReason.SPAWN_FAILED

@@ -26,6 +26,7 @@ from coordinator.constants import TURN_BYTES
 from coordinator.recording import keyed_digest
 from coordinator.steps import Step
 from store import attention, control_writes, decisions, queued
+from store.canonical import storable
 from store.db import Tx
 from store.refusal import Refusal
 from store.vocab import AttentionKind, DecisionId, DecisionKind, DecisionState, EndReason, RefusalReason, TurnSource
@@ -102,7 +103,7 @@ async def _obey(session: "HeldSession", command: SessionCommand, order: "Order")
 
 
 async def _say(session: "HeldSession", command: Say, operator: str) -> Reply:
-    text = command.text
+    text = storable(command.text)  # an argument of the command line may hold what is no text
     if not text.strip():
         return Refusal(RefusalReason.EMPTY_TURN)
     if len(text.encode()) > TURN_BYTES:
@@ -125,7 +126,7 @@ async def _say(session: "HeldSession", command: Say, operator: str) -> Reply:
 
 
 async def _edit_queued(session: "HeldSession", command: EditQueued) -> Reply:
-    redacted = session.house.redactor.text(command.text)
+    redacted = session.house.redactor.text(storable(command.text))
 
     def edit(tx: Tx) -> queued.QueuedTurn | None:
         if command.text.strip():

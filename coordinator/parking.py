@@ -12,7 +12,7 @@ from store import attention, decisions, evidence
 from store.canonical import digest
 from store.db import Tx
 from store.refusal import Refusal
-from store.vocab import AttentionKind, DecisionKind, EvidenceKind, TurnId, TurnSource
+from store.vocab import AttentionKind, DecisionKind, DecisionState, EvidenceKind, TurnId, TurnSource
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
@@ -64,7 +64,8 @@ def ask(tx: Tx, session: "HeldSession", park: DecisionAsked, turn: TurnId | None
         title=park.title,
         subject=redact(park.subject),
     )
-    attention.raise_(tx, run=session.run_id, kind=AttentionKind.DECISION, key=str(asked.id), text=park.title)
+    if asked.state is DecisionState.OPEN:  # a console that went may have booked it, and an answer may be there by now
+        attention.raise_(tx, run=session.run_id, kind=AttentionKind.DECISION, key=str(asked.id), text=park.title)
 
 
 async def read(session: "HeldSession") -> None:
@@ -83,7 +84,7 @@ async def read(session: "HeldSession") -> None:
     session.malformed = found.malformed
     await session.decide(
         machine.MailboxRead(
-            park=found.park is not None,
+            park=found.park is not None and bool(session.rows.open_parks),
             malformed="; ".join(found.malformed.problems) if found.malformed else "",
             handoff=found.read.handoff is not None,
         )

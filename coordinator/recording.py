@@ -273,8 +273,8 @@ def record_turn(
     )
     if isinstance(recorded, Refusal):
         return recorded
-    if turn.queued is not None:
-        queued.recorded(tx, id=turn.queued, turn=turn.id)
+    if turn.queued is not None and queued.recorded(tx, id=turn.queued, turn=turn.id) is None:
+        return Refusal(RefusalReason.STALE, {"what": "queued turn"})
     for decision in turn.decisions:
         if decisions.deliver(tx, id=DecisionId(decision), write_id=turn.id) is None:
             return Refusal(RefusalReason.ALREADY_DELIVERED, {"decision": decision})
@@ -339,8 +339,8 @@ def turn_refused(
         return Refusal(RefusalReason.REPAIR_EXHAUSTED, {"limit": REPAIRS_IN_A_ROW})
     if not turn.sent.strip() or not turn.text.strip():
         return Refusal(RefusalReason.EMPTY_TURN)
-    if len(turn.sent) > TURN_BYTES * 2 or len(turn.text.encode()) > TURN_BYTES:
-        return Refusal(RefusalReason.TURN_TOO_LARGE, {"bytes": len(turn.text.encode()), "limit": TURN_BYTES})
+    if (length := len(turn.text.encode("utf-8", "replace"))) > TURN_BYTES:
+        return Refusal(RefusalReason.TURN_TOO_LARGE, {"bytes": length, "limit": TURN_BYTES})
     return None
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coordinator import adopt, closing, deeds, extending, launch, machine, orders, steps
+from coordinator import adopt, closing, deeds, extending, launch, machine, orders, steps, turntimeout
 from coordinator.api import EndingView, OperatorCommand, Reply
 from coordinator.custody import processes
 from coordinator.custody.client import Supervisor
@@ -128,6 +128,7 @@ class HeldSession:
         self.wall = WallClock(wall_ms=house.clock.now(), monotonic=house.clock.monotonic())
         self.restart_order: Order | None = None
         """Who asked for more money, while the agent is started again for it."""
+        self.finish_ordered = False
         self.reattached = 0
         self.left = False
         """Given back without an end: its keeper lives on, the next console picks it up."""
@@ -137,6 +138,7 @@ class HeldSession:
         """The last mailbox that could not be read."""
         self.first_turn: NewTurn | None = None
         self.native_id: str | None = str(house.ids.turn())
+        self.turn_watch = turntimeout.TurnWatch()
         self.finish_over: frozenset[DecisionId] = frozenset()
         """Open decisions over which *finish* was asked once already."""
         self._child_tasks: set[asyncio.Task[None]] = set()
@@ -151,6 +153,17 @@ class HeldSession:
     @property
     def ending(self) -> bool:
         return self.stop_reason is not None or self.gone is not None or self.ended.is_set()
+
+    def finish_if_idle(self) -> bool:
+        """Ready, with nothing in flight, nothing asked and nothing waiting, it is finished as it stands; else False."""
+        if self.finish_ordered:
+            return True
+        waiting = self.rows.open_decisions or self.rows.queued
+        idle = self.state.ready and self.state.at_rest and self.state.live and not waiting
+        if idle and self.stop_reason is None:
+            self.finish_ordered = True
+            self.inbox.command(machine.FinishAsked())
+        return self.finish_ordered
 
     async def taken_over(self) -> None:
         """Until it is known what becomes of a hold that was taken over."""
@@ -271,6 +284,7 @@ class HeldSession:
                 await closing.without_wire(self)
             if self._gone_for_a_restart():
                 await extending.go_on(self)
+            await turntimeout.watch(self)
         if not self.left:
             await closing.close(self)
 
@@ -361,8 +375,8 @@ class HeldSession:
                 self._fence_seen(record)
             case RecordKind.STEP:
                 closing.show_step(self, record)
-            case RecordKind.GONE:
-                self.gone = record
+            case RecordKind.GONE if self.state.restarting or not record.facts.get("restart"):
+                self.gone = record  # the one before a restart is history to a console that takes over later
             case _:
                 pass
 
@@ -371,7 +385,9 @@ class HeldSession:
         reason = str(record.facts.get("reason", ""))
         if self.live.ending is None:
             self.live.ending = EndingView(reason=reason, since=Millis(record.at_ms), steps=(("no-new-turns", 0),))
-        if self.concluding is not None and reason == self.concluding:
+        if reason in (EndReason.FINISHED, EndReason.HANDOFF) and self.stop_reason is None:
+            # Only a conclusion orders that, this console's or the one's before it.
+            self.concluding = EndReason(reason)
             return
         if self.stop_reason is None:
             self.stop_reason = reason
@@ -422,6 +438,8 @@ class HeldSession:
                     await self._catch_up()
                 case "silence":
                     await self._stalled()
+                case turntimeout.TIMER:
+                    await turntimeout.passed(self)
                 case _:
                     log.warning("run %s: no timer is called %s", self.run_id, name)
 
@@ -457,6 +475,9 @@ class HeldSession:
         lapse = self.house.attendance.lapses_in(self.house.clock.monotonic())
         if lapse < remaining:
             remaining, reason = lapse, EndReason.LAPSED
+        late = self.turn_watch.left(timing.turn_timeout, self.house.clock.monotonic())
+        if late is not None and late < remaining and self.house.settings.at_timeout == "fence":
+            remaining, reason = late, EndReason.TURN_TIMEOUT
         with contextlib.suppress(ConnectionError, OSError):
             # Bounded: one that does not answer must not keep this actor from a stop.
             async with asyncio.timeout(timing.command):

@@ -19,6 +19,7 @@ from coordinator.api import (
     TranscriptPage,
 )
 from coordinator.custody.receipts import receipt_from_facts
+from coordinator.drivers import base
 from coordinator.house import House
 from coordinator.incarnation import is_gone
 from coordinator.recording import effective_limits
@@ -139,10 +140,24 @@ class Snapshots:
                     key=(row.offset, row.n),
                 )
                 for row in rows
-            ),
+            )
+            + (self._unfinished(asked.run, rows) if asked.before is None else ()),
             first=rows[0].id if len(rows) == asked.limit else 0,
             live_from=rows[-1].offset if rows else 0,
         )
+
+    def _unfinished(self, run: RunId, rows: list[events.Event]) -> tuple[FeedEvent, ...]:
+        """The block that is streaming just now: it is in no row yet, and what came of it was told to nobody else."""
+        session = self._sessions.get(run)
+        if session is None or session.ended.is_set():
+            return ()
+        said = (eventcodec.decode(row.kind, row.body) for row in rows if row.kind in ("text", "thought"))
+        ended = {one.block for one in said if isinstance(one, base.TextBlock | base.ThoughtBlock)}
+        pieces = [one for one in session.live.pieces() if one.block not in ended]
+        self._house.feed.without_pieces(run, {one.block for one in pieces})
+        turn = session.state.turns[0].id if session.state.turns else None
+        now = self._house.clock.now()
+        return tuple(FeedEvent(run=run, turn=turn, at=now, event=one) for one in pieces)
 
 
 def past_view(tx: Tx, run: RunId) -> SessionView | None:

@@ -6,13 +6,14 @@ Order: seize, settle, and only then admission. Rows are seized in short transact
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinator import adopt, recording, settling, steps
+from coordinator import adopt, living, recording, settling, steps
 from coordinator.custody import spoolfile
-from coordinator.custody.client import fence_by_socket, read_cookie
+from coordinator.custody.client import Supervisor, fence_by_socket, read_cookie
+from coordinator.custody.types import SpawnFailure
 from coordinator.drivers import registry
 from coordinator.house import House
 from coordinator.incarnation import is_gone
@@ -23,7 +24,7 @@ from coordinator.terms import Terms, parse
 from store import attention, custody, incarnations, runs
 from store.db import Tx
 from store.refusal import Refusal
-from store.vocab import AttentionKind, EndReason, RefusalReason, RunId
+from store.vocab import AttentionKind, CustodyState, EndReason, Millis, RefusalReason, RunId
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,8 @@ class Swept:
     ended: tuple[RunId, ...] = ()
     refused: tuple[RunId, ...] = ()
     strays: tuple[str, ...] = ()
+    living: tuple[tuple[RunId, Millis], ...] = ()
+    """Passed by: until when each stays held if nobody comes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +49,16 @@ class Seized:
     """None where the terms cannot be read."""
 
 
-async def sweep(house: House, begin: Callable[[HeldSession], None]) -> Swept:
-    """Find and seize. ``begin`` starts the actor of each hold that was seized; the caller waits for them."""
+async def sweep(house: House, begin: Callable[[HeldSession], None], *, held: Collection[RunId] = ()) -> Swept:
+    """Find and seize. ``begin`` starts the actor of each hold that was seized; the caller waits for them.
+
+    ``held``: the runs whose actors live here. One of our own without an actor could not be settled before, and is
+    tried again.
+    """
     gone = await _owners_gone(house)
-    seized = [one for one in [await _seize(house, row) for row in await _unowned(house, gone)] if one is not None]
+    unowned = await _unowned(house, gone, held)
+    left = await _left_alone(house, unowned) if house.settings.passing else {}
+    seized = [one for one in [await _seize(house, row) for row in unowned if row.run not in left] if one is not None]
     sessions = [_session(house, one) for one in seized]
     for session in sessions:
         if session is not None:
@@ -63,6 +72,7 @@ async def sweep(house: House, begin: Callable[[HeldSession], None]) -> Swept:
         ended=tuple(s.run_id for s in live if s.ending),
         refused=refused,
         strays=strays,
+        living=tuple(left.items()),
     )
 
 
@@ -79,9 +89,16 @@ async def _owners_gone(house: House) -> set[str]:
     return await house.ledger.read(others)
 
 
-async def _unowned(house: House, gone: set[str]) -> list[custody.Custody]:
-    held = await house.ledger.read(lambda tx: custody.not_closed(tx))
-    return [row for row in held if row.incarnation in gone]
+async def _unowned(house: House, gone: set[str], held: Collection[RunId]) -> list[custody.Custody]:
+    rows = await house.ledger.read(lambda tx: custody.not_closed(tx))
+    ours = house.incarnation
+    return [row for row in rows if row.incarnation in gone or (row.incarnation == ours and row.run not in held)]
+
+
+async def _left_alone(house: House, unowned: list[custody.Custody]) -> dict[RunId, Millis]:
+    """Those that live on, and until when: side by side, for one that does not answer costs its timeout."""
+    until = await asyncio.gather(*(living.lives_until(house, row) for row in unowned))
+    return {row.run: at for row, at in zip(unowned, until, strict=True) if at is not None}
 
 
 async def _seize(house: House, row: custody.Custody) -> Seized | None:
@@ -150,10 +167,30 @@ async def _strays(house: House) -> tuple[str, ...]:
     found: list[str] = []
     for folder in sorted(spool.iterdir()):
         known = await house.ledger.read(lambda tx, name=folder.name: custody.get(tx, name))  # type: ignore[misc]
-        if known is None and folder.is_dir() and await asyncio.to_thread(spoolfile.spool_is_locked, folder):
+        if known is not None and known.state is not CustodyState.CLOSED:
+            continue
+        if not folder.is_dir() or not await asyncio.to_thread(spoolfile.spool_is_locked, folder):
+            continue
+        if known is not None:
+            await _let_go(house, folder, known)
+        else:
             await _end_stray(house, folder)
             found.append(folder.name)
     return tuple(found)
+
+
+async def _let_go(house: House, folder: Path, known: custody.Custody) -> None:
+    """Its books are closed and its console went before it said so: the keeper waits for somebody to read its end."""
+    cookie = await asyncio.to_thread(read_cookie, folder)
+    keeper = await Supervisor.attach(
+        folder,
+        cookie=cookie or "",
+        epoch=known.epoch + 1,
+        offset=known.ingested,
+        timeout=house.settings.timing.attach,
+    )
+    if not isinstance(keeper, SpawnFailure):
+        await keeper.end()
 
 
 async def _end_stray(house: House, folder: Path) -> None:

@@ -9,7 +9,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +21,7 @@ from coordinator.ids import Ids, RealIds
 from coordinator.profiles import AgentProfile
 from store.db import Ledger
 from store.refusal import Refusal
-from store.vocab import RefusalReason, RunId
+from store.vocab import Millis, RefusalReason, RunId
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +55,10 @@ class CoordinatorThread:
         self._empty = ConsoleSnapshot(now=self._clock.now(), operator=settings.operator)
         self.notes: list[str] = []
         """After ``close``: what a person must be told on the terminal."""
+        self.left: dict[RunId, Millis] = {}
+        """After ``close``: what stays held, and until when if nobody comes back."""
+        self._asked: set[Future[Reply]] = set()
+        """Those who wait for an answer: none of them waits for a thread that has ended."""
 
     def start(self) -> Refusal | None:
         """Begin; a ``Refusal`` says why the ledger cannot be used."""
@@ -116,21 +120,34 @@ class CoordinatorThread:
 
         async def carry_out() -> None:
             try:
-                answer.set_result(await make(coordinator))
+                reply = await make(coordinator)
             except Exception as problem:
                 log.exception("a command failed")
-                answer.set_exception(problem)
+                if not answer.done():
+                    answer.set_exception(problem)
+            else:
+                if not answer.done():
+                    answer.set_result(reply)
 
         def begin() -> None:
             task = loop.create_task(carry_out())
             self._commands.add(task)
             task.add_done_callback(self._commands.discard)
 
+        self._asked.add(answer)
+        answer.add_done_callback(self._asked.discard)
         try:
             loop.call_soon_threadsafe(begin)
         except RuntimeError:
-            answer.set_result(Refusal(RefusalReason.SHUTTING_DOWN))
+            self._refuse_all()
+        if not self._thread.is_alive():
+            self._refuse_all()
         return answer
+
+    def _refuse_all(self) -> None:
+        for answer in list(self._asked):
+            with contextlib.suppress(InvalidStateError):
+                answer.set_result(Refusal(RefusalReason.SHUTTING_DOWN))
 
     def _run(self) -> None:
         try:
@@ -139,6 +156,8 @@ class CoordinatorThread:
             log.exception("the coordinator's thread ended by an error")
             if not self._ready.done():
                 self._ready.set_exception(problem)
+        finally:
+            self._refuse_all()
 
     async def _main(self) -> None:
         self._commands: set[asyncio.Task[None]] = set()
@@ -165,6 +184,7 @@ class CoordinatorThread:
                 self._coordinator = coordinator
                 self._ready.set_result(None)
                 await self._over.wait()
+                self.left = coordinator.left
             self.notes = list(coordinator.house.notes)
         finally:
             self._coordinator = None

@@ -66,6 +66,10 @@ GET: Final = f"SELECT {columns(Custody)} FROM custody WHERE id = :id"
 OF_RUN: Final = f"SELECT {columns(Custody)} FROM custody WHERE run = :run ORDER BY created_at DESC, rowid DESC LIMIT 1"
 # What the sweep looks at.
 NOT_CLOSED: Final = f"SELECT {columns(Custody)} FROM custody WHERE state <> '{_CLOSED}' ORDER BY created_at, id"
+# Over, on a machine that has not been started anew since: what of them is alive was left over.
+CLOSED_IN_BOOT: Final = f"""
+SELECT {columns(Custody)} FROM custody WHERE state = '{_CLOSED}' AND boot_id = :boot_id ORDER BY created_at, id
+"""
 # One guarded move; the owner is a guard where it is given.
 MOVE: Final = f"""
 UPDATE custody SET state = :to, closed_at = CASE WHEN :to = '{_CLOSED}' THEN :now ELSE closed_at END
@@ -177,6 +181,10 @@ def of_run(tx: Tx, run: RunId) -> Custody | None:
 
 def not_closed(tx: Tx) -> list[Custody]:
     return many(tx, Custody, NOT_CLOSED, {})
+
+
+def closed_in_boot(tx: Tx, boot_id: str) -> list[Custody]:
+    return many(tx, Custody, CLOSED_IN_BOOT, {"boot_id": boot_id})
 
 
 def move(

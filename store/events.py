@@ -100,12 +100,12 @@ def append(tx: Tx, *, run: RunId, rows: Sequence[NewEvent]) -> int:
     return len(rows)
 
 
-# Whether an event of a kind came at all.
-HAS_KIND: Final = "SELECT 1 FROM events WHERE run = :run AND kind = :kind LIMIT 1"
+# Whether an event of a kind came at all, or since a place in the spool.
+HAS_KIND: Final = "SELECT 1 FROM events WHERE run = :run AND kind = :kind AND offset >= :offset LIMIT 1"
 
 
-def has_kind(tx: Tx, run: RunId, kind: str) -> bool:
-    return tx.conn.execute(HAS_KIND, {"run": run, "kind": kind}).fetchone() is not None
+def has_kind(tx: Tx, run: RunId, kind: str, *, offset: int = 0) -> bool:
+    return tx.conn.execute(HAS_KIND, {"run": run, "kind": kind, "offset": offset}).fetchone() is not None
 
 
 def page(

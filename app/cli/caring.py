@@ -70,7 +70,9 @@ def verify(json: Json = False) -> int:
     from app.cli import printing
     from app.cli.exits import Code
     from app.cli.surroundings import surroundings
+    from coordinator import ledgermark
     from coordinator.clock import RealClock
+    from store import identity
     from store.db import read_ledger
     from store.verify import verify as verify_ledger
 
@@ -82,12 +84,18 @@ def verify(json: Json = False) -> int:
         else:
             printing.line("There is no ledger yet, so there is nothing to check.")
         return Code.DONE
+    # The mark first: the ledger may only be further by then.
+    mark = ledgermark.read(around.paths.mark)
     with read_ledger(ledger, now=RealClock().now) as tx:
-        difference = verify_ledger(tx)
+        mine = mark if mark is not None and mark.ledger == identity.of(tx).id else None
+        difference = verify_ledger(tx, mine.noted if mine is not None else None)
     if json:
-        printing.as_json({"ok": difference is None, "ledger": str(ledger), "difference": difference})
+        noted = None if mark is None else {"seq": mark.seq, "of_this_ledger": mine is not None}
+        printing.as_json({"ok": difference is None, "ledger": str(ledger), "difference": difference, "noted": noted})
     elif difference is None:
         printing.line("The ledger is whole.")
+        if mark is not None and mine is None:
+            printing.line("The note beside it is of another ledger, so it says nothing of this one.")
     else:
         printing.line(f"The ledger is not whole; the first difference: {printing.one_line(str(difference), 1000)}")
     return Code.DONE if difference is None else Code.REFUSED

@@ -32,6 +32,8 @@ WAIT_SECONDS = 5.0
 """For the console that owns the run."""
 END_SECONDS = 20.0
 """For a keeper that ends everything by itself: its ladder, and something for the last sync."""
+RESTART_SECONDS = 45.0
+"""For an agent that is ended and started again: its ladder, and its start."""
 _POLL = 0.02
 
 _clock = RealClock()
@@ -104,8 +106,18 @@ def owned(tx: Tx, row: runs.Run) -> Owned:
     return Owned(run=row, hold=hold if open_ else None, owner=owner if alive else None)
 
 
-def ask(paths: Paths, found: Owned, command: ForAnother, operator: str, *, as_json: bool = False) -> dict[str, object]:
+def ask(
+    paths: Paths,
+    found: Owned,
+    command: ForAnother,
+    operator: str,
+    *,
+    as_json: bool = False,
+    once_taken: float = WAIT_SECONDS,
+) -> dict[str, object]:
     """Have the run's console do it; what came of it, as it answered.
+
+    ``once_taken``: how long in all, once the console has begun with it.
 
     Raises:
         Leave: refused, nobody there, or no answer in time.
@@ -117,7 +129,7 @@ def ask(paths: Paths, found: Owned, command: ForAnother, operator: str, *, as_js
     with write_ledger(paths.ledger, now=_clock.now) as tx:
         asked = commands.ask(tx, run=run, verb=verb, body=body, operator=operator)
     poke(owner.socket_path)
-    row = _await_end(paths, asked.id)
+    row = _await_end(paths, asked.id, max(WAIT_SECONDS, once_taken))
     if row is None or row.state is CommandState.EXPIRED:
         raise Leave(
             Code.UNREACHABLE,
@@ -131,14 +143,15 @@ def ask(paths: Paths, found: Owned, command: ForAnother, operator: str, *, as_js
     return answer
 
 
-def _await_end(paths: Paths, id: int) -> commands.Command | None:
-    end = _clock.monotonic() + WAIT_SECONDS
+def _await_end(paths: Paths, id: int, once_taken: float) -> commands.Command | None:
+    begun = _clock.monotonic()
     while True:
         with read_ledger(paths.ledger, now=_clock.now) as tx:
             row = commands.get(tx, id)
         if row is not None and row.ended_at is not None:
             return row
-        if _clock.monotonic() >= end:
+        taken = row is not None and row.state is CommandState.TAKEN
+        if _clock.monotonic() >= begun + (once_taken if taken else WAIT_SECONDS):
             return None
         time.sleep(_POLL)
 

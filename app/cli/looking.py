@@ -1,4 +1,4 @@
-"""``ls``, ``show``, ``ps`` and ``agents``: reading only.
+"""``ls``, ``show``, ``ps``, ``budget`` and ``agents``: reading only.
 
 They work beside a living console, from within a run, and where there is no ledger at all.
 """
@@ -17,6 +17,7 @@ def add_to(program: typer.Typer) -> None:
     program.command("ls")(ls)
     program.command("show")(show)
     program.command("ps")(ps)
+    program.command("budget")(budget)
     program.command("agents")(agents)
 
 
@@ -96,13 +97,25 @@ def ps(json: Json = False) -> None:
     from app.cli.surroundings import surroundings
 
     around = surroundings(as_json=json)
-    holds = processes.read(around.paths)
+    found = processes.read(around.paths)
     if json:
-        printing.as_json({"holds": holds})
-    elif not holds:
-        printing.line("Nothing is held.")
+        printing.as_json(found)
     else:
-        processes.print_holds(holds)
+        processes.print_found(found)
+
+
+def budget(json: Json = False) -> None:
+    """Money: limits, spent, reserved and left; today, this month, by agent, and for every run that is held."""
+    from app.cli import budgets, printing
+    from app.cli.surroundings import agent_profiles, surroundings
+
+    around = surroundings(as_json=json)
+    profiles = agent_profiles(around.paths, as_json=json)
+    found = budgets.read(around.paths, around.config, tuple(one.name for one in profiles))
+    if json:
+        printing.as_json(found)
+    else:
+        budgets.print_budgets(found)
 
 
 def agents(json: Json = False) -> None:

@@ -7,16 +7,19 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.cli import exits, printing
+from app.cli.departing import Departure
 from app.cli.exits import Code, Leave, refused, usage
 from app.cli.plain import PlainSession, stdin_lines
 from app.cli.surroundings import Surroundings, agent_profiles, surroundings
 from app.wording import plural, terms_sentence
+from app.wording_leaving import stays_held
 from coordinator.ancestry import inside_a_hold
 from coordinator.api import Backend, Proposal, Propose, Started, StartRun
+from coordinator.clock import RealClock
 from store.refusal import Refusal
 from store.vocab import RefusalReason, RunId
 
@@ -43,9 +46,17 @@ def refuse_inside_a_hold(*, as_json: bool = False) -> None:
         raise refused(Refusal(RefusalReason.INSIDE_A_HOLD), as_json=as_json)
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    backend: Backend
+    departure: Departure
+
+
 @contextmanager
-def opened(around: Surroundings, repository: Path, *, script: str = "", as_json: bool = False) -> Iterator[Backend]:
-    """A coordinator of this process, ended on every way out.
+def opened(
+    around: Surroundings, repository: Path, *, script: str = "", as_json: bool = False, leave: bool = True
+) -> Iterator[Opened]:
+    """A coordinator of this process, closed on every way out: what it still holds then stays held by its keepers.
 
     Raises:
         Leave: a configuration file or the ledger cannot be used.
@@ -53,10 +64,21 @@ def opened(around: Surroundings, repository: Path, *, script: str = "", as_json:
     from app.wiring import open_backend
 
     profiles = agent_profiles(around.paths, as_json=as_json)
-    with open_backend(around.config, around.paths, profiles, repository=repository, practice_script=script) as backend:
-        if isinstance(backend, Refusal):
-            raise refused(backend, as_json=as_json)
-        yield backend
+    held = None
+    try:
+        with open_backend(
+            around.config, around.paths, profiles, repository=repository, practice_script=script, leave=leave
+        ) as backend:
+            if isinstance(backend, Refusal):
+                raise refused(backend, as_json=as_json)
+            held = backend
+            with Departure(backend, leave=leave and around.config.on_disconnect == "hold") as departure:
+                yield Opened(backend, departure)
+    finally:
+        # After the screen is gone: what a person must know, and no screen shows any more.
+        if held is not None:
+            for said in (*held.notes, *stays_held(held.left.items(), RealClock().now())):
+                exits.note(said)
 
 
 # ------------------------------------------------------------------------------------------------------------- console
@@ -79,16 +101,30 @@ def need_a_terminal() -> None:
 
 
 def open_console(
-    *, repository: Path, agent: str | None = None, preset: str | None = None, brief: str = "", script: str = ""
+    *,
+    repository: Path,
+    agent: str | None = None,
+    preset: str | None = None,
+    brief: str = "",
+    script: str = "",
+    leave: bool = True,
 ) -> int:
-    """The console, on a new session when there is a brief."""
+    """The console, on a new session when there is a brief. ``leave``: whether what it holds may outlive it."""
     need_a_terminal()
     refuse_inside_a_hold()
     around = surroundings()
-    with opened(around, repository, script=script) as backend:
+    with opened(around, repository, script=script, leave=leave) as here:
         from app.cli.screen import run_console
 
-        return run_console(backend, around.config, repository=repository, agent=agent, preset=preset, brief=brief)
+        return run_console(
+            here.backend,
+            around.config,
+            here.departure,
+            repository=repository,
+            agent=agent,
+            preset=preset,
+            brief=brief,
+        )
 
 
 def open_console_here() -> int:
@@ -102,22 +138,34 @@ def start_in_console(asked: Propose, brief: str | None, *, yes: bool) -> int:
     refuse_inside_a_hold()
     around = surroundings()
     repository = Path(asked.repository)
-    with opened(around, repository, script=asked.script) as backend:
+    with opened(around, repository, script=asked.script) as here:
         from app.cli.screen import run_console
 
+        backend, run = here.backend, None
         if brief is not None:
+            asked = replace(asked, preamble=asked.preamble and around.config.preamble)
             proposal = propose(backend, replace(asked, instruction=brief))
             show_terms(backend, proposal)
             if not yes:
                 take_enter()
-            begin(backend, proposal)
-        return run_console(backend, around.config, repository=repository, agent=asked.agent, preset=asked.preset)
+            run = begin(backend, proposal)
+        return run_console(
+            backend,
+            around.config,
+            here.departure,
+            repository=repository,
+            agent=asked.agent,
+            preset=asked.preset,
+            run=run,
+        )
 
 
 # --------------------------------------------------------------------------------------------------------------- plain
 
 
-def hold_plain(asked: Propose, brief: str, *, yes: bool, as_json: bool, stdin_is_spent: bool = False) -> int:
+def hold_plain(
+    asked: Propose, brief: str, *, yes: bool, as_json: bool, stdin_is_spent: bool = False, leave: bool = True
+) -> int:
     """``start --plain``: held in the foreground until it ends."""
     if not yes and (stdin_is_spent or not sys.stdin.isatty()):
         raise Leave(
@@ -128,7 +176,9 @@ def hold_plain(asked: Propose, brief: str, *, yes: bool, as_json: bool, stdin_is
     refuse_inside_a_hold(as_json=as_json)
     printing.plain_output()
     around = surroundings(as_json=as_json)
-    with opened(around, Path(asked.repository), script=asked.script, as_json=as_json) as backend:
+    asked = replace(asked, preamble=asked.preamble and around.config.preamble)
+    with opened(around, Path(asked.repository), script=asked.script, as_json=as_json, leave=leave) as here:
+        backend = here.backend
         proposal = propose(backend, replace(asked, instruction=brief), as_json=as_json)
         if not as_json:
             show_terms(backend, proposal)
@@ -138,7 +188,14 @@ def hold_plain(asked: Propose, brief: str, *, yes: bool, as_json: bool, stdin_is
             take_enter()
         run = begin(backend, proposal, as_json=as_json)
         sentence = terms_sentence(proposal.terms, backend.snapshot().now)
-        session = PlainSession(backend, run, as_json=as_json, sentence=sentence)
+        session = PlainSession(
+            backend,
+            run,
+            as_json=as_json,
+            sentence=sentence,
+            leave=leave and around.config.on_disconnect == "hold",
+            terminal=not stdin_is_spent and sys.stdin.isatty(),
+        )
         return session.hold(iter(()) if stdin_is_spent else stdin_lines())
 
 
@@ -188,15 +245,18 @@ def show_terms(backend: Backend, proposal: Proposal) -> None:
         printing.told("Footplate adds to your brief how to leave a note (--no-preamble leaves that out).")
 
 
-def take_enter() -> None:
+def take_enter(
+    asked: str = "Enter starts under these terms, Ctrl-C leaves: ",
+    otherwise: str = "Not started: only a bare Enter agrees to the terms.",
+) -> None:
     """One bare Enter agrees; anything else does not.
 
     Raises:
         Leave: the operator did not agree.
     """
-    sys.stdout.write("Enter starts under these terms, Ctrl-C leaves: ")
+    sys.stdout.write(asked)
     sys.stdout.flush()
     # Not through Python's buffer: what comes after this line belongs to the run.
     typed = os.read(0, 4096)
     if typed.strip(b"\r\n") or not typed:
-        raise Leave(Code.REFUSED, "Not started: only a bare Enter agrees to the terms.")
+        raise Leave(Code.REFUSED, otherwise)

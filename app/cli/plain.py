@@ -2,12 +2,14 @@
 
 For dumb terminals, screen readers, scripts and tests. The lines and JSON events are described in ``plain_output``, the
 commands in ``plain_commands``. Exit code: 0 finished; 1 failed, refused, or ended before it finished; 3 something of it
-may still be there.
+may still be there, or all of it: when the terminal is lost, or TERM or a hangup comes, it stays held for the next
+console (or is stopped, where ``on_disconnect`` says so). Ctrl-C: first the turn, then the run, then at once.
 
 Everything comes through one queue: the backend's wake, a line of stdin, a signal. So nothing here races, and whatever
 stdin does, the run is watched to its end.
 """
 
+import contextlib
 import os
 import signal
 import threading
@@ -28,6 +30,8 @@ from coordinator.api import (
     FeedEvent,
     Finish,
     Interrupt,
+    LeaveAll,
+    Left,
     OperatorCommand,
     ReadTranscript,
     ReleaseQueue,
@@ -47,7 +51,8 @@ class _Tick(Enum):
     WAKE = "wake"
     EOF = "eof"
     SIGINT = "sigint"
-    SIGTERM = "sigterm"
+    LOST = "lost"
+    """TERM, a hangup, the end of the terminal."""
 
 
 _Item = _Tick | str
@@ -73,11 +78,24 @@ class _Told:
 class PlainSession:
     """One run, from its start to its end."""
 
-    def __init__(self, backend: Backend, run: RunId, *, as_json: bool, sentence: str) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        run: RunId,
+        *,
+        as_json: bool,
+        sentence: str,
+        leave: bool = True,
+        terminal: bool = False,
+    ) -> None:
+        """``leave``: what is to become of it when the terminal is lost. ``terminal``: whether stdin is one, so that
+        its end is a loss and not the end of what a script had to say."""
         self._backend = backend
         self._run = run
         self._out: Output = JsonOutput(run) if as_json else TextOutput()
         self._sentence = sentence
+        self._leave = leave
+        self._terminal = terminal
         self._inbox: SimpleQueue[_Item] = SimpleQueue()
         self._told = _Told()
         self._eof = False
@@ -90,7 +108,13 @@ class PlainSession:
         reader = threading.Thread(target=self._read, args=(lines,), name="stdin", daemon=True)
         with self._signals(), self._subscribed():
             reader.start()
-            return self._watch()
+            try:
+                return self._watch()
+            except OSError:
+                # What is told goes nowhere any more: the terminal, or whoever read along, has gone.
+                if self._lost():
+                    return Code.UNREACHABLE
+                raise
 
     # --------------------------------------------------------------------------------------------------- what comes in
 
@@ -100,15 +124,20 @@ class PlainSession:
                 self._inbox.put(text)
         except (OSError, ValueError):
             pass  # a terminal that went away is the end of its input
-        self._inbox.put(_Tick.EOF)
+        self._inbox.put(_Tick.LOST if self._terminal else _Tick.EOF)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
         def put(tick: _Tick) -> Callable[[int, FrameType | None], None]:
             return lambda _number, _frame: self._inbox.put(tick)
 
-        wanted = {signal.SIGINT: _Tick.SIGINT, signal.SIGTERM: _Tick.SIGTERM, signal.SIGHUP: _Tick.SIGTERM}
-        before = {number: signal.signal(number, put(tick)) for number, tick in wanted.items()}
+        wanted = {signal.SIGINT: _Tick.SIGINT, signal.SIGTERM: _Tick.LOST, signal.SIGHUP: _Tick.LOST}
+        before = {
+            number: signal.signal(number, put(tick))
+            for number, tick in wanted.items()
+            # Under nohup a hangup is nobody's wish.
+            if not (number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN)
+        }
         try:
             yield
         finally:
@@ -154,8 +183,9 @@ class PlainSession:
                             self._say_what_waits(decision.id)
                 case _Tick.SIGINT:
                     self._interrupted()
-                case _Tick.SIGTERM:
-                    self._order(Stop(run=self._run))
+                case _Tick.LOST:
+                    if self._lost():
+                        return Code.UNREACHABLE
                 case str():
                     self._obey(item)
                 case _:
@@ -317,6 +347,19 @@ class PlainSession:
             self._out.note(self._now(), "Ctrl-C again stops the run and everything that it started.")
         else:
             self._order(Stop(run=self._run, kill=self._interrupts > 2))
+
+    def _lost(self) -> bool:
+        """Nobody is there any more. Whether it was left; else it ends, and is watched to its end."""
+        if not self._leave:
+            self._order(Stop(run=self._run))
+            return False
+        reply = self._ask(LeaveAll())
+        until = dict(reply.until).get(self._run) if isinstance(reply, Left) else None
+        if until is None:
+            return False
+        with contextlib.suppress(OSError):
+            self._out.left(self._now(), until)
+        return True
 
     def _order(self, command: OperatorCommand) -> Reply:
         reply = self._ask(command)

@@ -18,6 +18,7 @@ event          fields
 ``note``       ``sentence``
 ``ending``     ``reason``, ``step``, ``ms``: each step of an ending as it is reached
 ``receipt``    ``receipt``: the stop report
+``left``       ``until`` (ms UTC): the terminal was lost; until then it stays held for the next console
 ``ended``      ``outcome``, ``reason``, ``sentence``, ``spent_micro_usd``, ``exit``
 =============  ====================================================================================================
 """
@@ -59,6 +60,8 @@ class Output(Protocol):
     def ending(self, at: Millis, reason: str, step: str, ms: int) -> None: ...
 
     def receipt(self, at: Millis, receipt: Receipt) -> None: ...
+
+    def left(self, at: Millis, until: Millis) -> None: ...
 
     def ended(self, at: Millis, session: SessionView, code: int) -> None: ...
 
@@ -133,6 +136,9 @@ class TextOutput:
         self._say("stop report")
         for said in wording.receipt_lines(receipt):
             self._say(f"  {one_line(said, 400)}")
+
+    def left(self, at: Millis, until: Millis) -> None:
+        """Said on the way out, with all else that stays held."""
 
     def ended(self, at: Millis, session: SessionView, code: int) -> None:
         spent = wording.money(session.budget.spent, guess=session.budget.guessed)
@@ -223,6 +229,9 @@ class JsonOutput:
 
     def receipt(self, at: Millis, receipt: Receipt) -> None:
         self._tell("receipt", at, receipt=msgspec.to_builtins(receipt))
+
+    def left(self, at: Millis, until: Millis) -> None:
+        self._tell("left", at, until=until)
 
     def ended(self, at: Millis, session: SessionView, code: int) -> None:
         self._tell(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import typer
 
-from app.cli import caring, looking, speaking, starting
+from app.cli import caring, extending, looking, speaking, starting, sweeping
 from app.cli.exits import Code, Leave
 
 PROGRAM = typer.Typer(
@@ -22,8 +22,10 @@ PROGRAM = typer.Typer(
 )
 starting.add_to(PROGRAM)
 speaking.add_to(PROGRAM)
+extending.add_to(PROGRAM)
 looking.add_to(PROGRAM)
 caring.add_to(PROGRAM)
+sweeping.add_to(PROGRAM)
 
 # Typer brings its own click along; its exceptions have no public name.
 _UsageProblem: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")

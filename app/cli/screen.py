@@ -4,22 +4,31 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from app.cli.departing import Departure
 from app.config import Config
 from coordinator.api import Backend
 from coordinator.clock import RealClock
+from store.vocab import RunId
+
+ESCAPE_DELAY = "FOOTPLATE_ESCAPE_DELAY"
 
 
 def run_console(
     backend: Backend,
     config: Config,
+    departure: Departure,
     *,
     repository: Path,
     agent: str | None = None,
     preset: str | None = None,
     brief: str = "",
+    run: RunId | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> int:
     """Until the operator leaves; the exit code."""
+    if config.escape_delay is not None:
+        # Textual reads it once, at its import, which comes next; ``before_textual`` takes it from here.
+        os.environ[ESCAPE_DELAY] = str(config.escape_delay)
     from app.console.app import FootplateApp
     from app.console.options import ConsoleOptions
 
@@ -32,6 +41,9 @@ def run_console(
         agent=agent or config.agent,
         preset=preset or config.preset,
         brief=brief,
+        run=run,
+        preamble=config.preamble,
+        announce=config.announce,
         home=str(Path.home()),
         keymap=config.keys,
         # A slow line tears an escape sequence into two: over it, Esc Esc is no wish of anybody's.
@@ -39,6 +51,15 @@ def run_console(
         now=RealClock().now,
     )
     console = FootplateApp(backend, options)
-    result = console.run(mouse=config.mouse)
-    # run() does not raise when the screen broke; only its return code tells.
-    return result if isinstance(result, int) and not console.return_code else console.return_code or 0
+    departure.close_screen = lambda code: console.call_later(console.exit, code)
+    departure.watch_the_terminal()
+    try:
+        result = console.run(mouse=config.mouse)
+    finally:
+        departure.screen_is_closed()
+    if departure.code is not None:
+        return departure.code
+    if console.broken is not None:
+        # Raised only here, where the terminal is given back: run() itself never raises.
+        raise console.broken
+    return result if isinstance(result, int) else 0

@@ -231,7 +231,8 @@ def _stop_one(here: "Surroundings", found: "Owned", tell: "Callable[[str], None]
     number = found.run.id
     if found.owner is not None:
         try:
-            elsewhere.ask(here.paths, found, Stop(run=number, kill=kill), here.operator)
+            command = Stop(run=number, kill=kill)
+            elsewhere.ask(here.paths, found, command, here.operator, once_taken=elsewhere.END_SECONDS)
         except exits.Leave as leave:
             if leave.code is exits.Code.REFUSED:
                 exits.note(leave.sentence)

@@ -150,5 +150,8 @@ def demo(
                 preamble=True,
                 script="demo",
             )
-            return opening.hold_plain(asked, opening.DEMO_BRIEF, yes=True, as_json=json)
-        return opening.open_console(repository=repository, agent="practice", brief=opening.DEMO_BRIEF, script="demo")
+            # Its repository goes with this process, so nothing of it may stay.
+            return opening.hold_plain(asked, opening.DEMO_BRIEF, yes=True, as_json=json, leave=False)
+        return opening.open_console(
+            repository=repository, agent="practice", brief=opening.DEMO_BRIEF, script="demo", leave=False
+        )

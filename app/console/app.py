@@ -5,7 +5,9 @@ What a key does is in ``deeds``, what a screen shows in ``views``, which keys th
 
 import app.console.before_textual as before_textual  # noqa: I001  (must be first: Textual reads its environment at import)
 
+import asyncio
 import gc
+import signal
 from typing import ClassVar
 
 from textual import events
@@ -83,10 +85,9 @@ class FootplateApp(App[int]):
         return self.drive  # type: ignore[return-value]
 
     async def on_mount(self) -> None:
-        # Pointer motion would send input for every cell the mouse passes; clicks and the wheel are enough.
-        if self._driver is not None and not self.is_headless:
-            self._driver.write("\x1b[?1003l")
-            self._driver.flush()
+        if not self.is_headless:
+            self.no_pointer_motion()
+            asyncio.get_running_loop().add_signal_handler(signal.SIGCONT, self._continued)
         if self.keymap_problems:
             self.drive.say(self.keymap_problems[0])
         await self.deeds.viewing.begin()
@@ -95,8 +96,43 @@ class FootplateApp(App[int]):
             gc.freeze()
             gc.set_threshold(10_000, 20, 50)
 
+    def no_pointer_motion(self) -> None:
+        """It would send input for every cell that the mouse passes; clicks and the wheel are enough."""
+        if self._driver is not None:
+            self._driver.write("\x1b[?1003l")
+            self._driver.flush()
+
+    def _continued(self) -> None:
+        """The process was stopped and goes on. Textual would begin the terminal a second time over the first: two
+        threads that read it, and its raw mode taken for what must be given back at the end."""
+        if self._driver is None or self.deeds.away:
+            return
+        if not getattr(self._driver, "_must_signal_resume", False):
+            self._driver.suspend_application_mode()
+        self._driver.resume_application_mode()
+        self.no_pointer_motion()
+        self.refresh(layout=True)
+
     def on_unmount(self) -> None:
         self._unsubscribe()
+
+    # --------------------------------------------------------------------------------------------------when it breaks
+
+    broken: Exception | None = None
+    """What the screen died of; whoever ran it says so, in a sentence."""
+
+    def _handle_exception(self, error: Exception) -> None:
+        """In place of Textual's, which prints a trace with every local in it: an agent's text, and secrets."""
+        self.broken = self.broken or error
+        self._return_code = 1
+        if self._exception is None:
+            self._exception = error
+            self._exception_event.set()
+        self._close_messages_no_wait()
+
+    def panic(self, *renderables: object) -> None:
+        """Called by the thread that reads the terminal, when it cannot."""
+        self._handle_exception(OSError("the terminal could not be read any more"))
 
     # ---------------------------------------------------------------------------------------------------- snapshots in
 

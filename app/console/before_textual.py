@@ -22,7 +22,9 @@ def _over_ssh() -> bool:
     return any(os.environ.get(name) for name in ("SSH_TTY", "SSH_CONNECTION"))
 
 
-os.environ["ESCDELAY"] = str(ESCAPE_MS_REMOTE if _over_ssh() else ESCAPE_MS)
+# The operator's own, from the configuration (``app.cli.screen``); never a shell's ESCDELAY, which is meant for others.
+_CONFIGURED = os.environ.pop("FOOTPLATE_ESCAPE_DELAY", "")
+os.environ["ESCDELAY"] = _CONFIGURED or str(ESCAPE_MS_REMOTE if _over_ssh() else ESCAPE_MS)
 os.environ["TEXTUAL_FPS"] = str(FPS)
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 os.environ["TEXTUAL_SMOOTH_SCROLL"] = "0"

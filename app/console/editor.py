@@ -26,6 +26,7 @@ async def edit(deeds: "Deeds") -> None:
             with deeds.app.suspend():
                 process = await asyncio.create_subprocess_exec(*argv, str(path))
                 await process.wait()
+            deeds.app.no_pointer_motion()
         except SuspendNotSupported:
             drive.say("this terminal can not be lent to an editor")
             return

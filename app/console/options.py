@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from store.vocab import Millis
+from store.vocab import Millis, RunId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +19,12 @@ class ConsoleOptions:
     preset: str | None = None
     brief: str = ""
     """Text that the start form begins with (``footplate start "…"``)."""
+    run: RunId | None = None
+    """In view at the start (``footplate start "…"``); None: what waits longest."""
+    preamble: bool = True
+    """Whether a new session's brief gets what Footplate adds to it, until the operator says otherwise."""
+    announce: bool = False
+    """Changes of state are printed as lines as well."""
     home: str = ""
     """Shown as ``~`` in paths."""
     keymap: Mapping[str, str] = field(default_factory=dict)

@@ -49,7 +49,8 @@ def title_from(brief: str) -> str:
 class Starting:
     def __init__(self, deeds: "Deeds") -> None:
         self._deeds = deeds
-        self._wishes = Wishes(agent=deeds.app.options.agent, preset=deeds.app.options.preset)
+        options = deeds.app.options
+        self._wishes = Wishes(agent=options.agent, preset=options.preset, preamble=options.preamble)
         self._busy = False
 
     async def entered(self, text: str) -> None:
@@ -154,7 +155,7 @@ class Starting:
             drive.terms.say(sentence(reply))
             return
         if isinstance(reply, Started):
-            self._wishes = replace(self._wishes, title="", preamble=True)
+            self._wishes = replace(self._wishes, title="", preamble=self._deeds.app.options.preamble)
             drive.proposal = None
             drive.terms.show_added = False
             self._deeds.drafts.sent(None, proposal.terms.instruction)

@@ -40,7 +40,10 @@ class Viewing:
             self._deeds.drive.say(f"recovered at start: {picked} picked up, {over} ended", "grey")
         snapshot = self._deeds.drive.snapshot
         first = next((one for one in ordered(snapshot) if one.group is not Group.ENDED), None)
-        if options.brief or first is None:
+        asked = next((one for one in snapshot.sessions if one.run == options.run), None)
+        if asked is not None:
+            await self.view(asked.run)
+        elif options.brief or first is None:
             await self.view(None)
             if options.brief:
                 self._deeds.drive.composer.set_text(options.brief)
@@ -115,6 +118,8 @@ class Viewing:
         self._deeds.drive.composer.commands = session.commands
 
     async def _read_page(self, run: RunId) -> None:
+        # What waits in the feed is in the page, unfinished words too.
+        self._page_of = None
         self._deeds.app.backend.drain(run)
         reply = await self._deeds.order(ReadTranscript(run=run))
         session = self._deeds.session

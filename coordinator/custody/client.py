@@ -23,7 +23,7 @@ from coordinator.custody.types import (
 )
 from coordinator.supervisor.wireformat import WIRE_VERSION
 
-__all__ = ["Lost", "Supervisor", "fence_by_socket", "kill_by_socket", "read_cookie"]
+__all__ = ["Lost", "Supervisor", "fence_by_socket", "kill_by_socket", "read_cookie", "status_by_socket"]
 
 _STOP_TIMEOUT = 2.0
 
@@ -248,6 +248,20 @@ async def _order(folder: Path, cookie: str, verb: str, reason: str, timeout: flo
 async def fence_by_socket(folder: Path, cookie: str, reason: str, *, timeout: float = _STOP_TIMEOUT) -> bool:
     """Order the ending without taking the attachment over: for a stop by another process. False: nobody answered."""
     return await _order(folder, cookie, "fence", reason, timeout)
+
+
+async def status_by_socket(folder: Path, cookie: str, *, timeout: float = _STOP_TIMEOUT) -> Answer | None:
+    """What ``status`` says, without taking the attachment over. None: nobody answered."""
+    connection = await _greeted(folder, cookie, timeout)
+    if isinstance(connection, SpawnFailure):
+        return None
+    try:
+        async with asyncio.timeout(timeout):
+            return await connection.ask("status")
+    except (OSError, TimeoutError):
+        return None
+    finally:
+        connection.drop("looked")
 
 
 async def kill_by_socket(folder: Path, cookie: str, *, timeout: float = _STOP_TIMEOUT) -> bool:

@@ -33,6 +33,21 @@ def carriers(nonce: str) -> list[int]:
     return [pid for pid in kin.carriers(nonce) if pid != os.getpid()]
 
 
+def carried() -> dict[str, list[int]]:
+    """Every live process that carries some hold's nonce, by the nonce: one look at all, for who has many to ask for."""
+    name = f"{kin.CUSTODY_VARIABLE}="
+    found: dict[str, list[int]] = {}
+    for pid in kin.all_pids():
+        facts = kin.stat(pid)
+        if facts is None or facts.dead or pid == os.getpid():
+            continue
+        for entry in kin.read(f"/proc/{pid}/environ", 8 << 20).split(b"\0"):
+            text = entry.decode("ascii", "replace")
+            if text.startswith(name):
+                found.setdefault(text.removeprefix(name), []).append(pid)
+    return found
+
+
 def kill_carriers(nonce: str) -> list[int]:
     """Send KILL to every carrier; returns those to whom it was sent. Call again until there are none."""
     return [pid for pid in carriers(nonce) if roll.kill_carrier(pid, nonce)]

@@ -1,6 +1,6 @@
 """The main job end to end in the console, in a pseudo-terminal, on a real Claude Code: the newer one.
 
-One is enough here: what differs between the generations is the driver's affair, and `test_end_to_end_plain.py` has both.
+One is enough here: what differs between them is the driver's affair, and `test_end_to_end_plain.py` has both.
 """
 
 import pytest

@@ -1,12 +1,13 @@
 """How fast the claude driver reads: streamed deltas (the hot path), the recordings, one line of many megabytes.
 
-Run it by hand: ``python -m tests.bench.bench_driver``. Prints lines a second; nothing is asserted.
+Lines a second; the ledger's own rate is the one with a goal (``bench_store``).
 """
 
 import json
 import time
 
 from coordinator.drivers.claude import ClaudeDriver
+from tests.bench.figures import Figure
 from tests.drivers.recordings import names, steps
 
 
@@ -22,24 +23,24 @@ def deltas(count: int) -> bytes:
     return json.dumps(start).encode() + b"\n" + (json.dumps(delta).encode() + b"\n") * count
 
 
-def timed(what: str, data: bytes, chunk: int = 65_536) -> None:
+def timed(what: str, data: bytes, chunk: int = 65_536) -> Figure:
     driver = ClaudeDriver()
     began = time.perf_counter()
     events = sum(len(driver.feed(data[i : i + chunk])) for i in range(0, len(data), chunk))
     took = time.perf_counter() - began
-    lines = data.count(b"\n")
-    rate, speed = lines / took, len(data) / took / 1e6
-    print(f"{what:<20}{lines:>9,} lines {events:>9,} events {took * 1000:>8.1f} ms {rate:>11,.0f}/s {speed:>6.0f} MB/s")
+    lines, speed = data.count(b"\n"), len(data) / took / 1e6
+    return Figure(name=what, value=lines / took, unit="lines/s", note=f"{events:,} events, {speed:.0f} MB/s")
 
 
-def main() -> None:
-    timed("deltas", deltas(200_000))
+def measure() -> list[Figure]:
     recorded = b"".join(step.raw() for name in names() for step in steps(name) if step.came == "out")
-    timed("recordings", recorded * 5)
     text = {"type": "text", "text": "word " * 1_600_000}
-    big = {"type": "assistant", "message": {"id": "m", "model": "x", "content": [text]}}
-    timed("one line of 8 MB", json.dumps(big).encode() + b"\n")
-
-
-if __name__ == "__main__":
-    main()
+    big = json.dumps({"type": "assistant", "message": {"id": "m", "model": "x", "content": [text]}}).encode() + b"\n"
+    began = time.perf_counter()
+    timed("", big)
+    took = time.perf_counter() - began
+    return [
+        timed("pieces of streamed text", deltas(200_000)),
+        timed("recorded sessions of a real agent", recorded * 5),
+        Figure(name="one line of 8 MB", value=took * 1000),
+    ]

@@ -1,22 +1,17 @@
-"""How long a person waits for ``footplate``: as ratios to ``python -c pass``, side by side in one run.
-
-    python tests/bench/bench_start.py [rounds]
-
-Goals: ``--version`` and ``--help`` ≤ 1.7 P, ``--help`` of a command ≤ 6.5 P, first byte on the terminal ≤ 2 P, the
-console's first full frame p50 ≤ 24 P, p95 ≤ 31 P.
-"""
+"""How long a person waits for ``footplate``: as ratios to ``python -c pass`` (P), side by side in one run."""
 
 import os
 import pty
 import select
 import shutil
 import signal
-import statistics
 import subprocess
-import sys
+import sysconfig
 import tempfile
 import time
 from pathlib import Path
+
+from tests.bench.figures import PYTHON, Figure, median, percentile
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST_FRAME = (b"footplate", b"\x1b[?1049h")
@@ -25,12 +20,18 @@ FIRST_FRAME = (b"footplate", b"\x1b[?1049h")
 
 def around(home: Path) -> dict[str, str]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    return {**kept, "PYTHONPATH": str(ROOT), "FOOTPLATE_HOME": str(home), "TERM": "xterm-256color", "PYTHONUTF8": "1"}
+    return {
+        **kept,
+        "PYTHONPATH": f"{ROOT}:{sysconfig.get_path('purelib')}",
+        "FOOTPLATE_HOME": str(home),
+        "TERM": "xterm-256color",
+        "PYTHONUTF8": "1",
+    }
 
 
 def once(arguments: list[str], home: Path) -> float:
     before = time.perf_counter()
-    subprocess.run([sys.executable, *arguments], env=around(home), cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([PYTHON, *arguments], env=around(home), cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - before
 
 
@@ -40,7 +41,7 @@ def on_a_terminal(home: Path, tree: Path, most: float = 20.0) -> tuple[float, fl
     pid, master = pty.fork()
     if pid == 0:
         os.chdir(tree)
-        os.execve(sys.executable, [sys.executable, "-m", "app.main"], around(home))
+        os.execve(PYTHON, [PYTHON, "-m", "app.main"], around(home))
     first, frame, seen = 0.0, None, b""
     try:
         while (left := before + most - time.perf_counter()) > 0 and select.select([master], [], [], left)[0]:
@@ -78,17 +79,7 @@ def end(pid: int, master: int) -> None:
     os.close(master)
 
 
-def p95(values: list[float]) -> float:
-    return sorted(values)[max(0, round(len(values) * 0.95) - 1)]
-
-
-def told(name: str, values: list[float], base: float, goal: float, *, high: bool = False) -> bool:
-    value = (p95(values) if high else statistics.median(values)) / base
-    print(f"{name:<34} {value:6.2f} P   goal {goal:5.1f} P   {'ok' if value <= goal else 'MISSED'}")
-    return value <= goal
-
-
-def main(rounds: int = 15) -> int:
+def measure(rounds: int = 15) -> list[Figure]:
     home = Path(tempfile.mkdtemp(prefix="footplate-bench-"))
     tree = home / "tree"
     tree.mkdir()
@@ -102,30 +93,22 @@ def main(rounds: int = 15) -> int:
             plain.append(once(["-c", "pass"], home))
             for name, values in measured.items():
                 values.append(once(["-m", "app.main", *name.split()], home))
-        for _ in range(max(5, rounds // 2)):
+        for _ in range(rounds):
             byte, frame = on_a_terminal(home / "h", tree)
             first.append(byte)
             if frame is not None:
                 frames.append(frame)
     finally:
         shutil.rmtree(home, ignore_errors=True)
-    base = statistics.median(plain)
-    print(f"P = python -c pass = {base * 1000:.1f} ms, {rounds} rounds")
-    good = [
-        told("--version", measured["--version"], base, 1.7),
-        told("--help", measured["--help"], base, 1.7),
-        told("start --help", measured["start --help"], base, 6.5),
-        told("first byte on the terminal", first, base, 2.0),
+    assert len(frames) == rounds, f"the first frame was seen in {len(frames)} of {rounds} rounds"
+    base = median(plain)
+    return [
+        Figure(name="P: python -c pass", value=base * 1000),
+        Figure(name="footplate --version", value=median(measured["--version"]) / base, unit="P", goal=1.7),
+        Figure(name="footplate --help", value=median(measured["--help"]) / base, unit="P", goal=1.7),
+        Figure(name="footplate start --help", value=median(measured["start --help"]) / base, unit="P", goal=6.5),
+        Figure(name="footplate: first byte on the terminal", value=median(first) / base, unit="P", goal=2.0),
+        Figure(name="footplate: first full frame, p50", value=median(frames) / base, unit="P", goal=24.0),
+        Figure(name="   p95", value=percentile(frames, 0.95) / base, unit="P", goal=31.0),
+        Figure(name="   p50 in time", value=median(frames) * 1000),
     ]
-    if frames:
-        good += [
-            told("first full frame, p50", frames, base, 24),
-            told("first full frame, p95", frames, base, 31, high=True),
-        ]
-    else:
-        print("first full frame: not seen")
-    return 0 if all(good) and frames else 1
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 15))

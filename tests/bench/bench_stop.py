@@ -1,33 +1,19 @@
-"""How long from the order to the whole tree reaped, as the console sees it: ``python tests/bench/bench_stop.py``.
+"""How long from the order to the whole tree reaped, for the keeper process alone, without a screen or a ledger.
 
-Figures are milliseconds, median and p95, and their ratio to ``python -c pass`` measured in the same run.
+From the stop key on is in ``bench_hold``.
 """
 
 import asyncio
-import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent.parent))
-
 from coordinator.custody.types import RecordKind
+from tests.bench.figures import Figure, median, percentile, python_pass
 from tests.supervisor.holding import Hold, Holds
 
-ROUNDS = 25
-
-
-def interpreter() -> float:
-    """The yardstick: median of starting Python for nothing."""
-    times = []
-    for _ in range(15):
-        begin = time.perf_counter()
-        subprocess.run([sys.executable, "-c", "pass"], check=True)
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times)
+ROUNDS = 20
 
 
 async def once(folder: Path, mode: list[str], order: Callable[[Hold], Awaitable[None]]) -> tuple[float, float]:
@@ -46,44 +32,43 @@ async def once(folder: Path, mode: list[str], order: Callable[[Hold], Awaitable[
     return launched, took
 
 
-def show(what: str, seconds: list[float], yardstick: float) -> None:
-    """One line of the table."""
-    ordered = sorted(seconds)
-    p50, p95 = statistics.median(ordered), ordered[int(len(ordered) * 0.95)]
-    ratio = f"{p50 / yardstick:5.2f} / {p95 / yardstick:5.2f} P"
-    print(f"{what:44s} p50 {p50 * 1e3:7.2f} ms   p95 {p95 * 1e3:7.2f} ms   {ratio}")
+async def kill(hold: Hold) -> None:
+    await hold.supervisor.kill()
 
 
-async def main() -> None:
-    """All rows."""
-    yardstick = interpreter()
-    print(f"P = python -c pass = {yardstick * 1e3:.1f} ms")
+async def fence(hold: Hold) -> None:
+    await hold.supervisor.farewell(b"bye\n")
+    await hold.supervisor.fence("stopped")
 
-    async def kill(hold: Hold) -> None:
-        await hold.supervisor.kill()
 
-    async def fence(hold: Hold) -> None:
-        await hold.supervisor.farewell(b"bye\n")
-        await hold.supervisor.fence("stopped")
+ROWS: tuple[tuple[str, list[str], Callable[[Hold], Awaitable[None]]], ...] = (
+    ("kill: one process that hears nothing", ["deaf"], kill),
+    ("kill: a daemon that cleared its environment", ["daemon"], kill),
+    ("kill: 150 wide", ["wide", "150"], kill),
+    ("kill: 40 deep", ["deep", "40"], kill),
+    ("ending: an agent that hears its farewell", ["echo"], fence),
+)
+GOAL = 30.0
+"""Milliseconds, of a kill, for p95."""
 
-    rows: list[tuple[str, list[str], Callable[[Hold], Awaitable[None]]]] = [
-        ("kill: one deaf process", ["deaf"], kill),
-        ("kill: a daemon, environment cleared", ["daemon"], kill),
-        ("kill: 150 wide", ["wide", "150"], kill),
-        ("kill: 40 deep", ["deep", "40"], kill),
-        ("fence: an agent that hears its farewell", ["echo"], fence),
-    ]
+
+async def measured() -> list[Figure]:
+    figures: list[Figure] = []
     launches: list[float] = []
-    for name, mode, order in rows:
+    for name, mode, order in ROWS:
         took = []
         for _ in range(ROUNDS):
             with tempfile.TemporaryDirectory() as folder:
                 launched, gone = await once(Path(folder), mode, order)
-                launches.append(launched)
-                took.append(gone)
-        show(name, took, yardstick)
-    show("launch: spawn to attached", launches, yardstick)
+                launches.append(launched * 1000)
+                took.append(gone * 1000)
+        figures.append(Figure(name=f"{name}, p50", value=median(took)))
+        small = order is kill and name != "kill: 150 wide" and name != "kill: 40 deep"
+        figures.append(Figure(name="   p95", value=percentile(took, 0.95), goal=GOAL if small else None))
+    figures.append(Figure(name="launch: spawn to attached, p50", value=median(launches)))
+    figures.append(Figure(name="   in starts of Python", value=median(launches) / 1000 / python_pass(), unit="P"))
+    return figures
 
 
-if __name__ == "__main__":
-    asyncio.run(main())
+def measure() -> list[Figure]:
+    return asyncio.run(measured())

@@ -1,16 +1,10 @@
 """The ledger's two costs, as ratios to the disk's own: a durable state change, and ingest of events.
 
-    python -m tests.bench.bench_store [--folder DIR]
-
 Raw fdatasync is measured in the same run, on the same disk, between the others, because a shared machine's disk is
-never twice the same. Exits 1 when a goal of the house is missed.
+never twice the same.
 """
 
-import argparse
 import asyncio
-import os
-import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -23,6 +17,7 @@ from store.refusal import Refusal
 from store.tx import Tx
 from store.verify import verify
 from store.vocab import CustodyId, Millis, RunId, TurnId, TurnSource
+from tests.bench.figures import Figure, median, percentile, raw_fdatasync
 from tests.store.scenes import held, open_ledger, register
 
 CHANGES = 1_500
@@ -30,26 +25,6 @@ CHANGES = 1_500
 EVENTS = 200_000
 BATCH = 500
 BODY = '{"block":"b12","text":"' + "reads the file and says what it found there, " * 4 + '"}'
-GOALS = {"p50 / fdatasync": 4.0, "p99 ms": 5.0, "events per second": 50_000.0, "loop lag p99 ms": 8.0}
-
-
-def percentile(times: list[float], part: float) -> float:
-    return sorted(times)[min(len(times) - 1, int(len(times) * part))]
-
-
-def raw_fdatasync(folder: Path, count: int) -> list[float]:
-    """One page appended and synced, over and over: what the disk asks for being durable."""
-    times = []
-    handle = os.open(folder / "raw", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        for _ in range(count):
-            begun = time.perf_counter()
-            os.write(handle, b"x" * 4096)
-            os.fdatasync(handle)
-            times.append(time.perf_counter() - begun)
-    finally:
-        os.close(handle)
-    return times
 
 
 def scene(tx: Tx) -> tuple[RunId, CustodyId]:
@@ -112,7 +87,7 @@ async def ingest(ledger: Ledger, run: RunId, hold: CustodyId) -> tuple[float, li
     return EVENTS / took, late
 
 
-async def measure(folder: Path) -> dict[str, float]:
+async def measured(folder: Path) -> list[Figure]:
     ledger = await open_ledger(folder / "ledger.db")
     found = await ledger.transaction(scene)
     assert not isinstance(found, Refusal)
@@ -130,41 +105,20 @@ async def measure(folder: Path) -> dict[str, float]:
     assert await ledger.read(verify) is None
     verified = time.perf_counter() - begun
     await ledger.close()
-    disk = statistics.median(raw)
-    return {
-        "fdatasync p50 ms": disk * 1000,
-        "fdatasync p99 ms": percentile(raw, 0.99) * 1000,
-        "p50 ms": statistics.median(changes) * 1000,
-        "p99 ms": percentile(changes, 0.99) * 1000,
-        "p50 / fdatasync": statistics.median(changes) / disk,
-        "p99 / fdatasync p99": percentile(changes, 0.99) / percentile(raw, 0.99),
-        "events per second": rate,
-        "loop lag p99 ms": percentile(late, 0.99) * 1000,
-        "newest page of 500 ms": paged * 1000,
-        "verify s": verified,
-    }
+    disk = median(raw)
+    return [
+        Figure(name="raw fdatasync of a page, p50", value=disk * 1000),
+        Figure(name="   p99", value=percentile(raw, 0.99) * 1000),
+        Figure(name="durable state change, p50", value=median(changes) * 1000),
+        Figure(name="   in raw fdatasyncs", value=median(changes) / disk, unit="×", goal=4.0),
+        Figure(name="   p99", value=percentile(changes, 0.99) * 1000, goal=5.0),
+        Figure(name="durable ingest of events, in batches", value=rate, unit="/s", goal=50_000.0, at_least=True),
+        Figure(name="   how late the loop is meanwhile, p99", value=percentile(late, 0.99) * 1000, goal=8.0),
+        Figure(name=f"newest page of 500 of {EVENTS:,} events", value=paged * 1000),
+        Figure(name=f"verify a ledger of {EVENTS:,} events", value=verified, unit="s"),
+    ]
 
 
-def met(name: str, value: float) -> bool:
-    goal = GOALS[name]
-    return value >= goal if name == "events per second" else value <= goal
-
-
-def main() -> int:
-    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    options.add_argument("--folder", type=Path, help="on the disk to measure")
-    given = options.parse_args()
-    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        found = asyncio.run(measure(Path(folder)))
-    missed = 0
-    for name, value in found.items():
-        told = ""
-        if name in GOALS:
-            told = f"goal {GOALS[name]:g}: {'met' if met(name, value) else 'MISSED'}"
-            missed += not met(name, value)
-        print(f"{name:24} {value:12,.3f}  {told}".rstrip())
-    return 1 if missed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def measure() -> list[Figure]:
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(measured(Path(folder)))

@@ -1,11 +1,7 @@
-"""How fast the transcript is, against its goals. Run it: ``python -m tests.bench.bench_transcript``.
-
-Prints figures and exits with 1 where a goal is missed. Times are of this machine, memory is what Python allocated.
-"""
+"""How fast the transcript is. Times are of this machine, memory is what Python allocated."""
 
 import asyncio
 import gc
-import sys
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -13,17 +9,15 @@ from collections.abc import Callable
 from app.console.widgets.transcript import Transcript
 from coordinator.api import FeedEvent, TranscriptPage
 from coordinator.drivers import base
+from tests.bench.figures import Figure
 from tests.console.transcript.conversation import RUN, Script, session, text, working
 from tests.console.transcript.stage import Stage
 
-MISSED: list[str] = []
+FOUND: list[Figure] = []
 
 
-def tell(what: str, value: float, goal: float, unit: str = "ms") -> None:
-    mark = "" if value <= goal else "   MISSED"
-    if mark:
-        MISSED.append(what)
-    print(f"{what:<58} {value:10.1f} {unit:<3} goal {goal:g}{mark}", flush=True)
+def tell(what: str, value: float, goal: float | None = None, unit: str = "ms") -> None:
+    FOUND.append(Figure(name=what, value=value, goal=goal, unit=unit))
 
 
 async def until(look: Callable[[], bool], most: float = 60.0) -> None:
@@ -132,7 +126,7 @@ async def huge(app: Stage, name: str, whole: str, goal: float, *, tool: bool = F
     task = asyncio.create_task(work(), name="work")
     longest = await longest_step(task)
     tell(f"{name}, {len(whole) / 1e6:.0f} MB: longest stop of the loop", longest, goal)
-    print(f"   in all {1000 * (time.perf_counter() - begun):.0f} ms, {len(view.model.lines)} lines", flush=True)
+    tell(f"   in all, {len(view.model.lines):,} lines", 1000 * (time.perf_counter() - begun))
 
 
 async def streamed_huge(app: Stage) -> None:
@@ -150,7 +144,7 @@ async def streamed_huge(app: Stage) -> None:
     begun = time.perf_counter()
     longest = await longest_step(asyncio.create_task(work(), name="work"))
     tell("12 MB streamed in 65 kB parts: longest stop of the loop", longest, 100)
-    print(f"   in all {1000 * (time.perf_counter() - begun):.0f} ms, {len(view.model.lines)} lines", flush=True)
+    tell(f"   in all, {len(view.model.lines):,} lines", 1000 * (time.perf_counter() - begun))
 
 
 async def resized(app: Stage, pilot: object) -> None:
@@ -171,10 +165,10 @@ async def resized(app: Stage, pilot: object) -> None:
         app.rows()
         alone.append((time.perf_counter() - begun) * 1000)
     tell(f"resize with {len(view.model.lines):,} lines, until the right rows", max(alone), 50)
-    print(f"   with all of Textual's own layout {max(times):.0f} ms", flush=True)
+    tell("   with all of Textual's own layout", max(times))
 
 
-async def main() -> int:
+async def measured() -> None:
     app = Stage()
     async with app.run_test(size=(120, 34)) as pilot:
         gc.freeze()
@@ -189,8 +183,12 @@ async def main() -> int:
         await huge(app, "progress lines of a tool", progress, 250, tool=True)
         await streamed_huge(app)
         await resized(app, pilot)
-    return 1 if MISSED else 0
 
 
-if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+def measure() -> list[Figure]:
+    FOUND.clear()
+    try:
+        asyncio.run(measured())
+    finally:
+        gc.unfreeze()
+    return list(FOUND)

@@ -2,24 +2,33 @@
 one line out when it is dead (or, if it got that far, done).
 
 A fork has everything imported, which saves a third of a second a case. In: folder, step, nth, ending, victims
-(``console``, ``keeper``, ``worker``, ``agent``; each is sent KILL, the console last). Out: ``{"exit": -9}``.
+(``console``, ``keeper``, ``worker``, ``agent``; each is sent KILL in that order). Or: folder, ``stream``, and the
+seconds ``after`` which it dies. Out: ``{"exit": -9}``.
 """
 
 import asyncio
 import json
 import os
+import signal
 import sys
+import threading
 import traceback
 from pathlib import Path
 from typing import Any
 
 from store import runs
-from tests.faults import flight
+from tests.faults import flight, streaming
 from tests.faults.dooming import Doom
 
 
 async def console(told: dict[str, Any]) -> None:
     folder = Path(told["folder"])
+    if told.get("stream"):
+        # From a thread, so that it comes whatever the loop is at.
+        threading.Timer(told["after"], os.kill, (os.getpid(), signal.SIGKILL)).start()
+        async with flight.house(folder) as held:
+            await streaming.stream(held)
+        return
     doom = Doom(step=told["step"], nth=told["nth"], victims=tuple(told["victims"]), ledger=folder / "ledger.db")
     async with flight.house(folder, doom=doom) as held:
         known = await held.coordinator.house.ledger.read(runs.listing)

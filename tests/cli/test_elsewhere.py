@@ -70,6 +70,7 @@ class Held:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(30)
+            footplate(self.home, "stop", "--all")  # told to go, it leaves what it holds
         for stream in (self.process.stdin, self.process.stderr, self._out):
             if stream is not None:
                 stream.close()

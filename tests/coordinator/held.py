@@ -102,7 +102,10 @@ async def holding(
     timing: Timing = QUICK,
     profiles: tuple[AgentProfile, ...] | None = None,
     environment: dict[str, str] | None = None,
+    ids: RealIds | None = None,
+    **more: object,
 ) -> AsyncIterator[Holding]:
+    """``more``: other settings of the house."""
     tree = folder / "tree"
     if not tree.exists():
         repository(tree)
@@ -117,7 +120,8 @@ async def holding(
         environment={**source, **(environment or {})},
         timing=timing,
     )
-    clock, ids = RealClock(), RealIds()
+    settings = replace(settings, **more)  # type: ignore[arg-type]
+    clock, ids = RealClock(), ids or RealIds()
     ledger = await Ledger.open(folder / "ledger.db", now=clock.now, machine="test-machine", ledger_id=ids.secret)
     assert not isinstance(ledger, Refusal), ledger
     try:

@@ -124,6 +124,8 @@ async def test_console_keeper_and_worker_all_killed_is_orphaned_and_nothing_live
     with read_ledger(tmp_path / "ledger.db", now=lambda: Millis(0)) as tx:
         row = custody.of_run(tx, RunId(seen["run"]))
     assert row is not None and row.keeper_pid and row.supervisor_pid
+    # Stopped first, or the worker might see its keeper go and begin to end the agent itself.
+    os.kill(row.supervisor_pid, signal.SIGSTOP)
     os.kill(row.keeper_pid, signal.SIGKILL)
     os.kill(row.supervisor_pid, signal.SIGKILL)
     folder = tmp_path / "spool" / row.id

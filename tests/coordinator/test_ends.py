@@ -169,3 +169,15 @@ async def test_two_gigantic_lines_and_a_flood_do_no_harm(tmp_path: Path) -> None
         view = await held.until(run, lambda v: v.turns[0].state is TurnState.SETTLED, timeout=60)
         assert view.turns[0].result is TurnResultKind.SUCCESS
         assert (held.coordinator.sessions[run].folder / "spool").stat().st_size > 64_000_000
+
+
+async def test_closing_finishes_what_is_idle_and_ends_the_rest(tmp_path: Path) -> None:
+    async with holding(tmp_path) as held:
+        idle = await held.start("go " + script({"text": "done"}))
+        await held.until(idle, lambda v: v.turns[0].state is TurnState.SETTLED)
+        busy = await held.start("go " + script({"do": "silence"}), tree_kind=TreeKind.WORKTREE)
+        await held.until(busy, lambda v: v.turns[0].state is TurnState.ACCEPTED)
+        await held.coordinator.close()
+        assert (await held.until(idle, lambda v: v.outcome)).outcome is RunOutcome.FINISHED
+        view = await held.until(busy, lambda v: v.outcome)
+        assert (view.outcome, view.reason) == (RunOutcome.INTERRUPTED, EndReason.SHUTDOWN)

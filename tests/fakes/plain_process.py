@@ -62,6 +62,7 @@ class PlainProcess:
                 self.process.wait(40)
             finally:
                 self.process.kill()
+                self.footplate("stop", "--all")  # told to go, it leaves what it holds
         for stream in (self.process.stdin, self._out, self._err):
             if stream is not None:
                 stream.close()

@@ -45,6 +45,9 @@ BRIEF = "go " + script(
     {"text": "I wait"},
 )
 NEXT = f"{AFTER} " + script({"text": "more " * 40, "chunks": 4}, {"text": "the end"})
+LAST = f"{AFTER} " + script(
+    {"text": "done"}, {"do": "mailbox", "folder": ".footplate/1", "handoff": "It is done."}, {"text": "bye"}
+)
 AGAIN = f"{AFTER} again " + script({"text": "again"})
 FLYING = (TurnState.RECORDED, TurnState.WRITTEN, TurnState.ACCEPTED)
 
@@ -85,7 +88,7 @@ class Pilot:
 
     held: Holding
     ending: str = "stop"
-    """``stop``, ``finish``, or ``extend``: more money at rest, then stop."""
+    """``stop``, ``finish``; ``handoff``: the agent's own; ``extend``: more money at rest, one more turn, then stop."""
     done: set[tuple[str, int]] = field(default_factory=set)
     replies: list[tuple[str, Reply]] = field(default_factory=list)
 
@@ -131,7 +134,7 @@ class Pilot:
         said = any(AFTER in one.text for one in view.queued) or any(AFTER in turn.text for turn in view.turns)
         flying = [turn for turn in view.turns if turn.state in FLYING]
         if opened and not said:
-            wanted.append(("say", Say(run=run, text=NEXT)))
+            wanted.append(("say", Say(run=run, text=LAST if self.ending == "handoff" else NEXT)))
         for one in opened:
             answer = (
                 Allow()
@@ -154,6 +157,8 @@ class Pilot:
         return wanted
 
     def _end(self, run: RunId, turns: Sequence[TurnView]) -> list[tuple[str, OperatorCommand]]:
+        if self.ending == "handoff":
+            return []
         if self.ending == "finish":
             return [("finish", Finish(run=run))]
         more: list[tuple[str, OperatorCommand]] = []

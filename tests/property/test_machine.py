@@ -1,7 +1,7 @@
 """Any interleaving of operator, agent, mailbox and clock against the session machine, with a shell that only obeys.
 
-The rules below know the design and not the machine: what may be sent when, what a cost is, what ends a hold. The shell here
-does what the real one does with an effect (it records a turn, or the ledger refuses it) and nothing of its own.
+The rules below know the design and not the machine: what may be sent when, what a cost is, what ends a hold. The shell
+here does what the real one does with an effect (it records a turn, or the ledger refuses it) and nothing of its own.
 """
 
 from collections.abc import Sequence
@@ -100,6 +100,7 @@ class Sessions(RuleBasedStateMachine):
         for effect in effects:
             if isinstance(effect, SENDS):
                 assert not [t for t in after.turns if t.source is not TurnSource.AGENT], "single flight"
+                assert not after.unheard, "an interrupt on its way might hit it"
                 assert not after.paused and not after.at_budget and after.ready and after.live
                 assert not (after.parked and isinstance(effect, machine.SendQueued))
             if isinstance(effect, BYTES):
@@ -327,10 +328,14 @@ class Sessions(RuleBasedStateMachine):
         assert self.fences == 1
 
     @precondition(lambda self: self.state.live and self.state.ready and not self.state.turns)
-    @rule(baseline=often([0, 7, None]))
-    def restarts(self, baseline: int | None) -> None:
-        for given in (machine.RestartBegun(), machine.AgentExited(how="0"), machine.Restarted()):
+    @rule(baseline=often([0, 7, None]), woken=st.booleans())
+    def restarts(self, baseline: int | None, woken: bool) -> None:
+        self.give(machine.RestartBegun())
+        if woken:
+            self.give(machine.AgentSaid(event=base.TurnBegunByAgent(why="woken"), new_turn=self.fresh()))
+        for given in (machine.AgentExited(how="0"), machine.Restarted()):
             self.give(given)
+        assert not self.state.turns, "what the old process had begun ended with it"
         assert self.state.live and not self.state.ready
         self.told = self.baseline = self.counted = 0
         if baseline is not None:
@@ -365,7 +370,7 @@ TestSessions = Sessions.TestCase
 TestSessions.settings = hypothesis_settings(max_examples=300, stateful_step_count=40, deadline=None)
 
 
-# ------------------------------------------------------------------------------------------- the design's order, as told
+# ------------------------------------------------------------------------------------------ the design's order, as told
 
 BRIEF, SAID = TurnId("brief"), TurnId("said")
 OWN = TurnId("own")
@@ -568,6 +573,14 @@ def test_a_new_process_counts_from_its_own_baseline() -> None:
     restart = (machine.RestartBegun(), machine.Restarted(), machine.BaselineTold(cumulative=MicroUsd(20)), ready)
     end, _ = play(begin, *restart, more, result(cumulative=30))
     assert end.spent == 510 and end.cumulative == 30
+
+
+def test_what_waited_goes_once_the_interrupt_is_heard() -> None:
+    heard, asked = machine.InterruptHeard(), machine.InterruptAsked(turn=SAID)
+    begin = state(park_answers=1)
+    assert play(begin, asked, heard, result(CUT))[1] == [["SendInterrupt"], [], ["Settled", "SendParkAnswers"]]
+    assert play(begin, asked, result(CUT), heard)[1] == [["SendInterrupt"], ["Settled"], ["SendParkAnswers"]]
+    assert play(state(), asked, result(), heard)[1] == [["SendInterrupt"], ["Settled"], ["ReadMailbox"]]
 
 
 def test_no_turn_is_written_while_an_interrupt_may_still_hit_it() -> None:

@@ -1,4 +1,4 @@
-"""The main job once more, by the keys of the console: ^O and a digit, a note, ^C in the middle of a tool, ^\\ at the end."""
+"""The main job by the keys of the console: ^O and a digit, a note, ^C in the middle of a tool, ^\\ at the end."""
 
 import re
 from pathlib import Path

@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -53,6 +54,7 @@ class Screen:
         self.keys = 0
         """How many keys were pressed."""
         self._last_key = 0.0
+        self._cooked = False
         self.started_at = time.monotonic()
         command, *rest = [*program, *arguments]
         self.child = pexpect.spawn(
@@ -130,7 +132,7 @@ class Screen:
         except AssertionError as problem:
             raise AssertionError(f"{problem}\n{self.text()}\n{self.raw[-300:]!r}") from None
 
-    # ---------------------------------------------------------------------------------------------------- what is pressed
+    # --------------------------------------------------------------------------------------------------what is pressed
 
     def press(self, *keys: str) -> None:
         """Keys, each of which comes alone."""
@@ -160,16 +162,23 @@ class Screen:
     def _quiet(self) -> None:
         wait_until(lambda: time.monotonic() - self._last_key > ALONE)
 
+    def close_window(self) -> None:
+        """The terminal goes away under the console."""
+        with self._lock:
+            self.child.ptyproc.fileobj.close()
+        self.over = True
+
     def code(self, timeout: float = 40.0) -> int | None:
         """Wait for the end; the exit code."""
         wait_until(lambda: not self.child.isalive(), timeout, f"the console's end\n{self.text()}")
         self._reader.join(10)
+        self._cooked = bool(termios.tcgetattr(self.child.child_fd)[3] & termios.ICANON)
         self.child.close()
         return self.child.exitstatus
 
     def given_back(self) -> bool:
-        """Whether every mode was switched off after it was last switched on."""
-        return all(
+        """Whether every mode was switched off after it was last switched on, and lines are lines again."""
+        return self._cooked and all(
             self.raw.rfind(b"\x1b[" + mode) > self.raw.rfind(b"\x1b[" + mode[:-1] + b"h")
             and b"\x1b[" + mode in self.raw
             for mode in MODES_OFF

@@ -368,6 +368,10 @@ def _foot(face: Face, state: CardState, width: int, folded: bool) -> Line:
         parts = [face.hint] if face.listed and face.hint else []
         parts += ["n note"] if face.listed else []
         parts += ["[ ] other waiting ones"] if state.others else []
-        words = "   ".join([*parts, "Esc back"])
+        parts.append("Esc back")
+        # Whole or not at all: the row of hints below tells of Esc and of the others too.
+        while len(parts) > 1 and cells((Span("   ".join(parts), "grey"),)) + cells(right) >= width:
+            parts.pop()
+        words = "   ".join(parts)
     row = sides((Span(words, "grey"),), right, width)
     return row if cells(row) else ()

@@ -1,0 +1,184 @@
+"""What ``budget`` shows, counted from the ledger and nothing else: limits, spent, reserved and left.
+
+*Reserved* is what runs that are held now may still spend. Only what is paid by the token counts in a day and a month;
+a subscription's money is nominal, the practice agent's is play money, and both are named as that.
+"""
+
+from dataclasses import dataclass
+
+from app import wording
+from app.cli.printing import line, one_line, table
+from app.config import Config
+from app.paths import Paths
+from coordinator.clock import RealClock
+from coordinator.house import periods
+from coordinator.recording import effective_limits
+from coordinator.terms import Terms, parse
+from store import authorizations, runs, turns
+from store.db import read_ledger
+from store.tx import Tx
+from store.vocab import AuthorizationId, Billing, MicroUsd, Millis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolLine:
+    period: str
+    """``day`` or ``month``."""
+    limit_micro_usd: int | None
+    spent_micro_usd: int
+    reserved_micro_usd: int
+    left_micro_usd: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLine:
+    agent: str
+    billing: str
+    day_micro_usd: int
+    month_micro_usd: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunBudgetLine:
+    run: int
+    title: str
+    agent: str
+    billing: str
+    limit_micro_usd: int | None
+    spent_micro_usd: int
+    guessed_micro_usd: int
+    """Of what was spent, as much as is only an upper guess."""
+    unknown_turns: int
+    left_micro_usd: int | None
+    turns: int
+    max_turns: int
+    ends_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budgets:
+    at: int
+    pools: tuple[PoolLine, ...]
+    agents: tuple[AgentLine, ...]
+    runs: tuple[RunBudgetLine, ...]
+
+
+def read(paths: Paths, config: Config, agents: tuple[str, ...]) -> Budgets:
+    """``agents``: the profiles that there are."""
+    now = RealClock().now
+    if not paths.ledger.exists():
+        return Budgets(at=now(), pools=_empty(config), agents=(), runs=())
+    with read_ledger(paths.ledger, now=now) as tx:
+        held = tuple(one for row in runs.listing(tx, live_only=True, limit=1_000) if (one := _run(tx, row)) is not None)
+        reserved = sum(one.left_micro_usd or 0 for one in held if one.billing == Billing.KEY)
+        day, month = periods(tx.now)
+        pools = (
+            _pool(tx, "day", config.day_budget, since=day, reserved=reserved),
+            _pool(tx, "month", config.month_budget, since=month, reserved=reserved),
+        )
+        # Those of past runs too: an agent that is no longer configured has spent all the same.
+        names = dict.fromkeys((*agents, *(row.agent for row in runs.listing(tx, limit=1_000))))
+        used = [one for name in names for one in _agent(tx, name, day=day, month=month)]
+        return Budgets(at=tx.now, pools=pools, agents=tuple(used), runs=held)
+
+
+def _empty(config: Config) -> tuple[PoolLine, ...]:
+    limits = (("day", config.day_budget), ("month", config.month_budget))
+    return tuple(
+        PoolLine(period=name, limit_micro_usd=limit, spent_micro_usd=0, reserved_micro_usd=0, left_micro_usd=limit)
+        for name, limit in limits
+    )
+
+
+def _pool(tx: Tx, period: str, limit: MicroUsd | None, *, since: Millis, reserved: int) -> PoolLine:
+    spent = turns.spent_since(tx, since=since)
+    return PoolLine(
+        period=period,
+        limit_micro_usd=limit,
+        spent_micro_usd=spent,
+        reserved_micro_usd=reserved,
+        left_micro_usd=None if limit is None else max(0, limit - spent - reserved),
+    )
+
+
+def _agent(tx: Tx, name: str, *, day: Millis, month: Millis) -> list[AgentLine]:
+    found = []
+    for billing in Billing:
+        of_month = turns.spent_since(tx, since=month, billing=billing, agent=name)
+        if of_month:
+            of_day = turns.spent_since(tx, since=day, billing=billing, agent=name)
+            found.append(AgentLine(agent=name, billing=billing.value, day_micro_usd=of_day, month_micro_usd=of_month))
+    return found
+
+
+def _run(tx: Tx, row: runs.Run) -> RunBudgetLine | None:
+    signed = authorizations.get(tx, AuthorizationId(row.authorization_id))
+    terms = parse(signed.terms) if signed is not None else None
+    if signed is None or not isinstance(terms, Terms):
+        return None
+    limits, spend = effective_limits(tx, signed, terms), turns.spend(tx, row.id)
+    return RunBudgetLine(
+        run=row.id,
+        title=one_line(row.title, 40),
+        agent=one_line(row.agent, 20),
+        billing=row.billing.value,
+        limit_micro_usd=limits.budget,
+        spent_micro_usd=spend.money,
+        guessed_micro_usd=spend.guessed,
+        unknown_turns=spend.unknown,
+        left_micro_usd=None if limits.budget is None else max(0, limits.budget - spend.money),
+        turns=spend.turns,
+        max_turns=limits.max_turns,
+        ends_at=limits.expires_at,
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- in words
+
+_BILLINGS = {Billing.KEY: "", Billing.SUBSCRIPTION: "nominal: a subscription", Billing.PRACTICE: "play money"}
+
+
+def _money(micro: int | None, *, guess: bool = False) -> str:
+    return "no limit" if micro is None else wording.money(MicroUsd(micro), guess=guess)
+
+
+def print_budgets(budgets: Budgets) -> None:
+    rows = [("", "spent", "reserved", "left", "limit")]
+    for pool in budgets.pools:
+        rows.append(
+            (
+                {"day": "today", "month": "this month"}[pool.period],
+                _money(pool.spent_micro_usd),
+                _money(pool.reserved_micro_usd),
+                _money(pool.left_micro_usd),
+                _money(pool.limit_micro_usd),
+            )
+        )
+    table(rows, right=frozenset({1, 2, 3, 4}))
+    if budgets.agents:
+        line()
+        spent = [("agent", "today", "this month", "")]
+        for one in budgets.agents:
+            note = _BILLINGS[Billing(one.billing)]
+            spent.append((one.agent, _money(one.day_micro_usd), _money(one.month_micro_usd), note))
+        table(spent, right=frozenset({1, 2}))
+    line()
+    if not budgets.runs:
+        line("Nothing is held.")
+        return
+    held = [("run", "", "spent", "left", "limit", "turns", "until", "")]
+    for run in budgets.runs:
+        unknown = f"{wording.plural(run.unknown_turns, 'turn')} of unknown cost" if run.unknown_turns else ""
+        held.append(
+            (
+                str(run.run),
+                run.title,
+                _money(run.spent_micro_usd, guess=run.guessed_micro_usd > 0),
+                _money(run.left_micro_usd),
+                _money(run.limit_micro_usd),
+                f"{run.turns} of {run.max_turns}",
+                wording.moment(run.ends_at, budgets.at),
+                ", ".join(said for said in (_BILLINGS[Billing(run.billing)], unknown) if said),
+            )
+        )
+    table(held, right=frozenset({0, 2, 3, 4, 5}))

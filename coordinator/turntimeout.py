@@ -1,0 +1,81 @@
+"""The longest that one turn may work: a stopwatch that stands still while the operator is awaited, and what follows.
+
+Off unless the operator set it. It interrupts and then asks, or fences where that was chosen. ``TurnWatch`` is pure;
+``watch`` and ``passed`` run in the session's own task.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from coordinator import machine
+from store import attention
+from store.vocab import AttentionKind, EndReason, TurnId
+
+if TYPE_CHECKING:
+    from coordinator.session import HeldSession
+
+TIMER = "turn-timeout"
+KEY = "turn-timeout"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnWatch:
+    """How long the turn in flight has worked, by the monotonic clock."""
+
+    turn: TurnId | None = None
+    worked: float = 0.0
+    """Seconds, up to ``since``."""
+    since: float | None = None
+    """When it last began to run; None: it stands still."""
+    over: bool = False
+    """It was too long, and that was acted on: once for each turn."""
+
+    def at(self, turn: TurnId | None, *, awaited: bool, now: float) -> "TurnWatch":
+        """As it is now, with this turn in flight, the operator awaited or not."""
+        if turn != self.turn:
+            return TurnWatch(turn=turn, since=None if awaited or turn is None else now)
+        if self.since is not None and awaited:
+            return replace(self, worked=self.worked + now - self.since, since=None)
+        if self.since is None and turn is not None and not awaited:
+            return replace(self, since=now)
+        return self
+
+    def left(self, timeout: float | None, now: float) -> float | None:
+        """Seconds that it may still work; None: nothing counts just now."""
+        if timeout is None or self.turn is None or self.since is None or self.over:
+            return None
+        return max(0.0, timeout - self.worked - (now - self.since))
+
+
+async def watch(session: "HeldSession") -> None:
+    """Look again after whatever happened: a turn began or ended, a decision was asked or answered."""
+    timeout = session.house.settings.timing.turn_timeout
+    if timeout is None:
+        return
+    flying = session.state.turns[0].id if session.state.turns else None
+    now = session.house.clock.monotonic()
+    was, awaited = session.turn_watch, bool(session.rows.open_decisions)
+    session.turn_watch = was.at(flying, awaited=awaited, now=now)
+    session.set_deadline(TIMER, session.turn_watch.left(timeout, now))
+    if flying is not None and flying != was.turn:
+        # What was asked after the one before it is answered by this one.
+        await session.write(
+            lambda tx: attention.clear(tx, run=session.run_id, kind=AttentionKind.STALLED, key=KEY, by="turn")
+        )
+
+
+async def passed(session: "HeldSession") -> None:
+    """The timer came."""
+    timeout, settings = session.house.settings.timing.turn_timeout, session.house.settings
+    turn = session.turn_watch.turn
+    if timeout is None or turn is None or all(one.id != turn for one in session.state.turns):
+        return
+    session.turn_watch = replace(session.turn_watch, over=True)
+    if settings.at_timeout == "fence":
+        session.order_end(EndReason.TURN_TIMEOUT)
+        return
+    text = f"its turn took longer than {timeout / 60:g} min and was interrupted: say how to go on"
+    await session.write(
+        lambda tx: attention.raise_(tx, run=session.run_id, kind=AttentionKind.STALLED, key=KEY, text=text)
+    )
+    await session.decide(machine.InterruptAsked(turn=turn))

@@ -1,0 +1,430 @@
+"""Any interleaving of agent and operator, taken in and written down by the real parts, against a real ledger.
+
+No process: records are made here, and a scripted driver says what is in them. After each step the ledger's states have
+moved only as ``store.moves`` allows, it verifies, its money is the agent's own, and the machine knows what it knows.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, cast
+
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from coordinator import machine, recording, settling
+from coordinator import terms as terms_
+from coordinator.adopt import state_of
+from coordinator.custody.types import RecordKind, SpoolRecord, WriteProof
+from coordinator.drivers import base
+from coordinator.ids import RealIds
+from coordinator.ingest import Batch, Ingest
+from coordinator.machine import Limits, SessionState
+from coordinator.recording import Admission, NewTurn, Pools, Proof
+from coordinator.redaction import Redactor
+from coordinator.rows import read_rows
+from coordinator.terms import TreeKind
+from store import custody, decisions, events, moves, queued, turns
+from store.refusal import Refusal
+from store.tx import Tx
+from store.verify import verify
+from store.vocab import (
+    AuthorizationId,
+    CostKnowledge,
+    CustodyId,
+    CustodyState,
+    DecisionKind,
+    DecisionState,
+    MicroUsd,
+    Millis,
+    RunOutcome,
+    StopResult,
+    TurnId,
+    TurnResultKind,
+    TurnSource,
+    TurnState,
+)
+from tests.cli.made import made_terms
+from tests.store.scenes import INCARNATION, NOON, in_memory
+
+HOLD = CustodyId("hold-1")
+TERMS = made_terms(tree_kind=TreeKind.IN_PLACE, budget=MicroUsd(400), max_turns=30, expires_at=Millis(NOON + 3_600_000))
+SECRET = "hunter2hunter2"
+often = st.sampled_from
+
+
+@dataclass
+class Scripted:
+    """A driver whose bytes are names of what it was told to say."""
+
+    said: dict[bytes, Sequence[base.AgentEvent]] = field(default_factory=dict)
+
+    def feed(self, data: bytes) -> Sequence[base.AgentEvent]:
+        return self.said.pop(data)
+
+    def feed_end(self) -> Sequence[base.AgentEvent]:
+        return ()
+
+    def snapshot(self) -> bytes:
+        return b"snapshot"
+
+
+def reachable(table: Mapping[Any, Collection[Any]], start: StrEnum) -> set[StrEnum]:
+    found, left = {start}, [start]
+    while left:
+        new = set(table[left.pop()]) - found
+        found |= new
+        left += new
+    return found
+
+
+class Books(RuleBasedStateMachine):
+    @initialize()
+    def begin(self) -> None:
+        self.scene = in_memory()
+        self.first = self.scene.__enter__()
+        self.ticks = self.offset = self.told = 0
+        self.driver = Scripted()
+        self.keys: list[tuple[int, int]] = []
+        self.over = False
+        self.broken = False
+        self.unwritten: list[str] = []
+        """Turns whose bytes are still to come."""
+        self.seen: dict[tuple[str, object], StrEnum] = {}
+        given = Admission(incarnation=INCARNATION, operator="ada", max_held_sessions=8, pools=Pools())
+        self.run = self.within(
+            lambda tx: recording.admit(tx, given, terms=TERMS, authorization=AuthorizationId("a"), title="t")
+        ).id
+        self.ids = RealIds()
+        self.state = SessionState(limits=Limits(budget=TERMS.budget, max_turns=TERMS.max_turns))
+        self.ingest = Ingest(
+            run=self.run,
+            custody=HOLD,
+            driver=cast(base.Driver, self.driver),
+            redactor=Redactor({"KEY": SECRET}),
+            ids=self.ids,
+        )
+        brief = self.new_turn(TurnSource.BRIEF)
+        proof = Proof(
+            run=self.run, custody=HOLD, incarnation=INCARNATION, actual=TERMS, tree=TERMS.repository, nonce="n",
+            native_id=None, socket_fits=True, max_held_sessions=8, brief=brief,
+        )  # fmt: skip
+        self.within(lambda tx: recording.prove(tx, proof, digest_key="k"))
+        self.within(lambda tx: custody.move(tx, id=HOLD, expect=[CustodyState.PROPOSED], to=CustodyState.OPEN))
+        self.unwritten.append(brief.id)
+        self.decide(machine.TurnRecorded(id=brief.id, source=TurnSource.BRIEF))
+
+    def teardown(self) -> None:
+        if hasattr(self, "scene"):
+            self.scene.__exit__(None, None, None)
+
+    # --------------------------------------------------------------------------------------------------- the shell
+
+    def within(self, body: Any, *, torn: bool = False) -> Any:
+        """One transaction; ``torn``: it is lost first, and then carried out again."""
+        for commit in (False, True) if torn else (True,):
+            self.ticks += 1
+            tx = Tx(self.first.conn, Millis(self.first.now + self.ticks))
+            tx.conn.execute("BEGIN IMMEDIATE")
+            done = body(tx)
+            tx.conn.execute("COMMIT" if commit and not isinstance(done, Refusal) else "ROLLBACK")
+        return done
+
+    def new_turn(self, source: TurnSource, **more: Any) -> NewTurn:
+        text = f"mend it with {SECRET}"
+        return NewTurn(
+            id=self.ids.turn(), source=source, text=text, preamble="", sent=text.encode(), operator="ada", **more
+        )
+
+    def settle(self, batch: Batch, torn: bool = False) -> None:
+        self.within(lambda tx: self.ingest.commit(tx, batch, generation=1), torn=torn)
+        self.state = batch.state
+        for act in batch.acts:
+            match act:
+                case machine.SendQueued():
+                    waiting = queued.waiting(self.first, self.run)
+                    if waiting and self.send(self.new_turn(TurnSource.OPERATOR, queued=waiting[0].id)):
+                        self.decide(machine.QueueChanged(waiting=len(waiting) - 1))
+                case machine.SendParkAnswers():
+                    ids = tuple(int(d.id) for d in read_rows(self.first, self.run).park_answers)
+                    if ids and self.send(self.new_turn(TurnSource.ANSWER, decisions=ids)):
+                        self.decide(machine.ParkAnswered(waiting=0, open=self.parks_open()))
+                case machine.SendRepair():
+                    if not self.send(self.new_turn(TurnSource.REPAIR)):
+                        self.decide(machine.RepairRefused())
+                case machine.ParkAsText():
+                    self.ask_park(f"raw-{self.ticks}")
+                case machine.Fence():
+                    self.within(lambda tx, reason=act.reason: custody.fence(tx, id=HOLD, reason=reason))
+                case machine.Conclude():
+                    self.within(
+                        lambda tx: custody.move(tx, id=HOLD, expect=[CustodyState.OPEN], to=CustodyState.CONCLUDING)
+                    )
+                case _:
+                    pass
+
+    def send(self, turn: NewTurn) -> bool:
+        if not self.state.live:
+            return False
+        done = self.within(
+            lambda tx: recording.record_turn(
+                tx, self.run, turn, digest_key="k", paused=self.state.paused, incarnation=INCARNATION
+            )
+        )
+        if isinstance(done, Refusal):
+            return False
+        self.unwritten.append(turn.id)
+        self.decide(machine.TurnRecorded(id=turn.id, source=turn.source))
+        return True
+
+    def decide(self, given: machine.Input) -> None:
+        self.settle(self.ingest.decide(self.state, given))
+
+    def record(self, kind: RecordKind, data: bytes = b"", **facts: object) -> SpoolRecord:
+        self.offset += 1
+        return SpoolRecord(
+            kind=kind, offset=self.offset - 1, next_offset=self.offset, at_ms=int(NOON), generation=1, data=data,
+            facts=facts,
+        )  # fmt: skip
+
+    def say(self, *said: base.AgentEvent) -> SpoolRecord:
+        key = b"%d" % self.offset
+        self.driver.said[key] = said
+        self.keys += [(self.offset, n) for n, one in enumerate(said) if not isinstance(one, base.TRANSIENT)]
+        return self.record(RecordKind.STDOUT, key)
+
+    def take(self, *records: SpoolRecord, torn: bool = False) -> None:
+        self.settle(self.ingest.take(self.state, records), torn)
+
+    def parks_open(self) -> bool:
+        return bool(read_rows(self.first, self.run).open_parks)
+
+    def ask_park(self, request: str) -> None:
+        flown = turns.of_run(self.first, self.run)
+        self.within(
+            lambda tx: decisions.ask(
+                tx, run=self.run, turn=flown[-1].id, kind=DecisionKind.PARK, request=request, generation=1,
+                payload=f'"{request}"', title="?", subject="",
+            )
+        )  # fmt: skip
+
+    # --------------------------------------------------------------------------------------------------- the agent
+
+    @precondition(lambda self: not self.over)
+    @rule()
+    def ready(self) -> None:
+        self.take(self.say(base.SessionReady(native_id="native", model="m", mode="default")))
+
+    @precondition(lambda self: not self.over and self.unwritten)
+    @rule(whole=st.booleans(), torn=st.booleans())
+    def bytes_go(self, whole: bool, torn: bool) -> None:
+        id = self.unwritten.pop(0)
+        records = [self.record(RecordKind.WRITING, id=id)]
+        if whole:
+            records.append(self.record(RecordKind.WROTE, id=id))
+        self.take(*records, torn=torn)
+
+    def a_result(self, data: st.DataObject) -> base.TurnResult:
+        known = [turn.id for turn in turns.of_run(self.first, self.run)]
+        self.told += data.draw(st.integers(0, 40))
+        names = data.draw(often([known[-1:], [], [data.draw(often(known))]]))
+        return base.TurnResult(
+            turns=tuple(names),
+            kind=data.draw(often([TurnResultKind.SUCCESS, *TurnResultKind])),
+            subtype="ended",
+            cumulative=MicroUsd(self.told),
+            failure_text=SECRET,
+            by_agent=data.draw(st.booleans()),
+        )
+
+    @precondition(lambda self: not self.over)
+    @rule(data=st.data(), torn=st.booleans(), split=st.booleans())
+    def works(self, data: st.DataObject, torn: bool, split: bool) -> None:
+        """Some lines of an agent, in one batch or in one each."""
+        flying = [turn.id for turn in self.state.turns]
+        said: list[base.AgentEvent] = []
+        for what in data.draw(
+            st.lists(often(["text", "begin", "accept", "ask", "gone", "resolved", "end"]), max_size=4)
+        ):
+            match what:
+                case "text":
+                    said += [base.TextDelta(block="b", text="x"), base.TextBlock(block="b", text=f"said {SECRET}")]
+                case "begin":
+                    said.append(base.TurnBegunByAgent(why="woken"))
+                case "accept":
+                    said.append(base.TurnAccepted(turn=data.draw(often([*flying, TurnId("nobody's")]))))
+                case "ask":
+                    kind = data.draw(often([DecisionKind.PERMISSION, DecisionKind.QUESTION, DecisionKind.PLAN]))
+                    said.append(base.DecisionAsked(request=f"r{self.offset}", kind=kind, title="?", subject=SECRET))
+                case "gone" | "resolved":
+                    rows = decisions.of_run(self.first, self.run)
+                    request = data.draw(often([row.request for row in rows])) if rows else "r"
+                    if what == "gone":
+                        said.append(base.DecisionWithdrawn(request=request))
+                    else:
+                        said.append(base.DecisionResolved(request=request, accepted=data.draw(st.booleans())))
+                case _:
+                    said.append(self.a_result(data))
+        records = [self.say(one) for one in said] if split else [self.say(*said)]
+        if data.draw(st.booleans()):
+            self.take(*records, torn=torn)
+        else:
+            for record in records:
+                self.take(record, torn=torn)
+
+    @precondition(lambda self: not self.over and self.ticks > 30)
+    @rule(missing=st.booleans())
+    def tells_no_cost(self, missing: bool) -> None:
+        cost = None if missing else MicroUsd(self.told - 1)
+        self.broken = True
+        self.take(self.say(base.TurnResult(turns=(), kind=TurnResultKind.SUCCESS, subtype="", cumulative=cost)))
+        assert self.state.fencing is not None
+
+    @precondition(lambda self: not self.over and self.ticks > 30)
+    @rule()
+    def exits(self) -> None:
+        self.take(self.record(RecordKind.EXIT, exit="1"))
+        assert not self.state.live
+
+    # ------------------------------------------------------------------------------------------------ the operator
+
+    @precondition(lambda self: not self.over)
+    @rule()
+    def says(self) -> None:
+        waiting = queued.waiting(self.first, self.run)
+        if self.state.at_rest and self.state.ready and not waiting and not self.state.parked:
+            self.send(self.new_turn(TurnSource.OPERATOR))
+        elif self.state.live:
+            self.within(lambda tx: queued.add(tx, run=self.run, text="later", operator="ada"))
+            self.decide(machine.QueueChanged(waiting=len(waiting) + 1))
+
+    @precondition(lambda self: not self.over)
+    @rule()
+    def releases(self) -> None:
+        waiting = len(queued.waiting(self.first, self.run))
+        self.decide(machine.QueueChanged(waiting=waiting, released=True))
+
+    @precondition(lambda self: not self.over)
+    @rule(data=st.data())
+    def answers(self, data: st.DataObject) -> None:
+        rows = [row for row in decisions.of_run(self.first, self.run) if row.state is not DecisionState.WITHDRAWN]
+        if not rows:
+            return
+        one = data.draw(often(rows))
+
+        def book(tx: Tx) -> object:
+            answered = decisions.answer(
+                tx, id=one.id, revision=1, payload_hash=one.payload_hash, answer='"yes"', operator="ada"
+            )
+            if not isinstance(answered, Refusal) and one.kind is not DecisionKind.PARK:
+                assert decisions.deliver(tx, id=one.id, write_id=f"answer-{one.id}") is not None
+            return answered
+
+        self.within(book)
+        if one.kind is DecisionKind.PARK:
+            waiting = len(read_rows(self.first, self.run).park_answers)
+            self.decide(machine.ParkAnswered(waiting=waiting, open=self.parks_open()))
+
+    @precondition(lambda self: not self.over and self.state.mailbox_due and self.state.at_rest)
+    @rule(what=often(["", "", "park", "malformed", "handoff"]))
+    def mailbox(self, what: str) -> None:
+        if what == "park" and self.state.live:
+            self.ask_park(f"park-{self.ticks}")
+        malformed = "no JSON" if what == "malformed" else ""
+        self.decide(machine.MailboxRead(park=what == "park", malformed=malformed, handoff=what == "handoff"))
+
+    @precondition(lambda self: not self.over)
+    @rule(
+        given=often(
+            [
+                machine.InterruptAsked(turn=None),
+                machine.InterruptHeard(),
+                machine.AttendanceChanged(paused=True),
+                machine.AttendanceChanged(paused=False),
+                machine.GraceOver(),
+                machine.FinishAsked(),
+            ]
+        )
+    )
+    def other(self, given: machine.Input) -> None:
+        self.decide(given)
+
+    @precondition(lambda self: not self.over and self.ticks > 20)
+    @rule(data=st.data(), remaining=often([0, 0, 1]))
+    def ends(self, data: st.DataObject, remaining: int) -> None:
+        proofs = {
+            turn.id: data.draw(often([WriteProof.BEGUN, WriteProof.WHOLE]))
+            if turn.id not in self.unwritten
+            else data.draw(often(WriteProof))
+            for turn in turns.in_flight(self.first, self.run)
+        }
+        for decision in decisions.live(self.first, self.run):
+            if decision.write_id and decision.write_id not in proofs:
+                proofs[TurnId(decision.write_id)] = data.draw(often(WriteProof))
+        ending = settling.Ending(
+            run=self.run, custody=HOLD, generation=1, outcome=RunOutcome.INTERRUPTED, reason="stopped", detail="",
+            proofs=tuple(proofs.items()), guess=MicroUsd(7), receipt="{}", remaining=remaining,
+            stop_result=StopResult.HELD,
+        )  # fmt: skip
+        done = self.within(lambda tx: settling.close_hold(tx, ending), torn=data.draw(st.booleans()))
+        assert not isinstance(done, Refusal)
+        self.over = True
+        assert turns.in_flight(self.first, self.run) == [] and queued.waiting(self.first, self.run) == []
+        for row in decisions.of_run(self.first, self.run):
+            assert row.state not in (DecisionState.ANSWERED, DecisionState.DELIVERING)
+            assert row.state is not DecisionState.OPEN or row.kind is DecisionKind.PARK
+
+    # ----------------------------------------------------------------------------------------------------- always
+
+    @invariant()
+    def the_states_moved_as_the_table_says(self) -> None:
+        if not hasattr(self, "state"):
+            return
+        rows = [("turn", moves.TURN, row.id, row.state) for row in turns.of_run(self.first, self.run)]
+        rows += [("decision", moves.DECISION, r.id, r.state) for r in decisions.of_run(self.first, self.run)]  # type: ignore[list-item, misc]
+        rows += [("queued", moves.QUEUED, r.id, r.state) for r in queued.of_run(self.first, self.run)]  # type: ignore[list-item, misc]
+        held = custody.get(self.first, HOLD)
+        assert held is not None
+        rows.append(("custody", moves.CUSTODY, held.id, held.state))  # type: ignore[arg-type]
+        for noun, table, id, state in rows:
+            before = self.seen.get((noun, id))
+            assert before is None or state in reachable(table, before), f"{noun} {id}: {before} to {state}"
+            self.seen[(noun, id)] = state
+
+    @invariant()
+    def the_ledger_verifies_and_its_money_is_the_agents(self) -> None:
+        if not hasattr(self, "state"):
+            return
+        assert verify(self.first) is None
+        rows = turns.of_run(self.first, self.run)
+        assert all(row.cost == 0 for row in rows if row.cost_known is CostKnowledge.MERGED)
+        reported = sum(row.cost or 0 for row in rows if row.cost_known is CostKnowledge.REPORTED)
+        assert reported == self.state.cumulative == self.state.spent
+        assert self.broken or reported == self.told
+        page = events.page(self.first, self.run, limit=10_000)
+        assert [(row.offset, row.n) for row in page] == self.keys, "each event once, in order"
+        assert not [row for row in page if SECRET in row.body], "a known secret is in no event"
+        assert not [row for row in rows if SECRET in row.failure_text]
+
+    @invariant()
+    def the_machine_knows_what_the_ledger_knows(self) -> None:
+        if not hasattr(self, "state") or self.over:
+            return
+        flying = {turn.id for turn in turns.in_flight(self.first, self.run)}
+        assert {turn.id for turn in self.state.turns} == flying
+        delivered = [t for t in turns.in_flight(self.first, self.run) if t.source is not TurnSource.AGENT]
+        assert len(delivered) <= 1
+        again = state_of(read_rows(self.first, self.run), self.state.limits, ready=self.state.ready)
+        for name in ("turns_used", "spent", "cumulative", "queued", "park_answers", "last_result"):
+            assert getattr(again, name) == getattr(self.state, name), name
+        for turn in delivered:
+            assert turn.state in (TurnState.RECORDED, TurnState.WRITTEN, TurnState.ACCEPTED)
+
+
+def test_the_terms_of_this_test_are_signed_as_they_are() -> None:
+    assert terms_.parse(terms_.canonical(TERMS)) == TERMS
+
+
+TestBooks = Books.TestCase
+TestBooks.settings = hypothesis_settings(max_examples=60, stateful_step_count=30, deadline=None)
