@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from app import logs
 from app.config import Config, operator_name
 from app.paths import Paths
 from coordinator.house import HouseSettings
@@ -71,9 +72,9 @@ def open_backend(
     if refused is not None:
         yield refused
         return
-    settings = house_settings(
-        config, paths, os.environ if environment is None else environment, practice_script=practice_script
-    )
+    around = os.environ if environment is None else environment
+    logs.keep(paths.logs, around)
+    settings = house_settings(config, paths, around, practice_script=practice_script)
     backend = CoordinatorThread(settings=settings, profiles=profiles, ledger_path=paths.ledger, repository=repository)
     try:
         refused = backend.start()

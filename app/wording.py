@@ -129,16 +129,16 @@ _ATTENTION = {
 
 _FAILURES = {
     FailureKind.AUTHENTICATION: "the agent is not signed in: run it once by itself and sign in, then try again",
-    FailureKind.BILLING: "the agent's account has no credit left: add some, then continue",
-    FailureKind.RATE_LIMITED: "the account's limit is reached: continue when it resets",
+    FailureKind.BILLING: "the agent's account has no credit left: add some, then start again",
+    FailureKind.RATE_LIMITED: "the account's limit is reached: start again when it resets",
     FailureKind.OVERLOADED: "the model's service is overloaded: try again in a few minutes",
-    FailureKind.TRANSIENT: "the connection to the model broke: say it again, or continue",
+    FailureKind.TRANSIENT: "the connection to the model broke: say it again, or start again",
     FailureKind.BUDGET: "the agent stopped at its own money limit: extend the budget, or finish",
     FailureKind.MAX_TURNS: "the agent stopped at its own turn limit: say how to go on",
     FailureKind.CONTEXT_FULL: "the conversation no longer fits the model: compact it, or start a new run",
     FailureKind.MODEL_NOT_FOUND: "the model is not known to the account: choose another one",
     FailureKind.REFUSED: "the model refused to answer: say it in other words",
-    FailureKind.NOT_INSTALLED: "a program that the agent needs is not installed: install it, then continue",
+    FailureKind.NOT_INSTALLED: "a program that the agent needs is not installed: install it, then start again",
     FailureKind.UNKNOWN: "the agent reported an error that is not known here: its own words are in the transcript",
 }
 

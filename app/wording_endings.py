@@ -11,32 +11,32 @@ _REASONS: dict[EndReason, str] = {
     EndReason.KILLED: "killed by you",
     EndReason.REVOKED: "ended by you: you took its terms back",
     EndReason.EXPIRED: f"{_BY_FOOTPLATE}its end time passed: start again, or give it longer next time",
-    EndReason.LAPSED: f"{_BY_FOOTPLATE}you were away too long: continue it when you are back",
+    EndReason.LAPSED: f"{_BY_FOOTPLATE}you were away too long: start it again when you are back",
     EndReason.TURN_TIMEOUT: (
-        f"{_BY_FOOTPLATE}a turn took longer than you allow: continue it, or raise turn_timeout_minutes"
+        f"{_BY_FOOTPLATE}a turn took longer than you allow: start it again, or raise turn_timeout_minutes"
     ),
     EndReason.SUPERSEDED: "taken over by another console: look there",
     EndReason.SPAWN_FAILED: "the agent could not be started: footplate doctor looks for the cause",
     EndReason.START_TIMEOUT: f"{_BY_FOOTPLATE}the agent did not answer after its start: run it once by itself",
-    EndReason.WRITE_FAILED: f"{_BY_FOOTPLATE}the agent stopped reading what was sent: continue it",
+    EndReason.WRITE_FAILED: f"{_BY_FOOTPLATE}the agent stopped reading what was sent: start it again",
     EndReason.TELEMETRY: (
-        f"{_BY_FOOTPLATE}cost report missing: ended to protect the budget; continue it if you accept that"
+        f"{_BY_FOOTPLATE}cost report missing: ended to protect the budget; start it again if you accept that"
     ),
-    EndReason.BUDGET_EXHAUSTED: f"{_BY_FOOTPLATE}its budget is used up: continue it with a new one",
+    EndReason.BUDGET_EXHAUSTED: f"{_BY_FOOTPLATE}its budget is used up: start again with a new one",
     EndReason.MALFORMED_DECISION: (
-        f"{_BY_FOOTPLATE}its question to you could not be read: look at its own words, then continue it"
+        f"{_BY_FOOTPLATE}its question to you could not be read: look at its own words, then start it again"
     ),
     EndReason.PROTOCOL_ERROR: (
         f"{_BY_FOOTPLATE}what the agent sent could not be understood: check its version with footplate doctor"
     ),
-    EndReason.OUTPUT_FLOOD: f"{_BY_FOOTPLATE}it printed more than can be kept: continue it with a narrower brief",
-    EndReason.EXITED: "the agent ended by itself: read its last words, then continue it",
-    EndReason.SHUTDOWN: "ended when you closed the console: continue it",
-    EndReason.CONSOLE_LOST: f"{_BY_FOOTPLATE}no console came back in time: continue it",
-    EndReason.SUPERVISOR_LOST: "its keeper process was lost and everything of it was ended: continue it",
-    EndReason.ORPHANED: "found without a console at start and ended: continue it",
-    EndReason.STORAGE: f"{_BY_FOOTPLATE}the disk was full or could not be used: make room, then continue it",
-    EndReason.RESTORED: "ended because the ledger was restored from a copy: continue it",
+    EndReason.OUTPUT_FLOOD: f"{_BY_FOOTPLATE}it printed more than can be kept: start it again with a narrower brief",
+    EndReason.EXITED: "the agent ended by itself: read its last words, then start it again",
+    EndReason.SHUTDOWN: "ended when you closed the console: start it again",
+    EndReason.CONSOLE_LOST: f"{_BY_FOOTPLATE}no console came back in time: start it again",
+    EndReason.SUPERVISOR_LOST: "its keeper process was lost and everything of it was ended: start it again",
+    EndReason.ORPHANED: "found without a console at start and ended: start it again",
+    EndReason.STORAGE: f"{_BY_FOOTPLATE}the disk was full or could not be used: make room, then start it again",
+    EndReason.RESTORED: "ended because the ledger was restored from a copy: start it again",
     EndReason.HANDOFF: "the agent says it is finished",
     EndReason.FINISHED: "finished by you",
 }
@@ -70,7 +70,7 @@ def end_reason(reason: str) -> str:
         return reason.replace("-", " ").replace(":", ": ")
     if known is EndReason.EXITED and detail:
         how = f"signal {detail[3:]}" if detail.startswith("SIG") else f"exit {detail}"
-        return f"the agent ended by itself ({how}): read its last words, then continue it"
+        return f"the agent ended by itself ({how}): read its last words, then start it again"
     return _REASONS[known]
 
 

@@ -69,7 +69,8 @@ def state_of(rows: SessionRows, limits: machine.Limits, *, ready: bool) -> machi
     generation = rows.custody.generation if rows.custody else 1
     settled = [t for t in rows.turns if t.state is TurnState.SETTLED]
     cumulative = max((t.cumulative or 0 for t in settled if t.generation == generation), default=0)
-    last = settled[-1].result if settled else None
+    # Not the one with the highest number: a turn of the agent's own may begin later and end sooner.
+    last = max(settled, key=lambda turn: (turn.ended_at or 0, turn.n)).result if settled else None
     return machine.SessionState(
         limits=limits,
         ready=ready,

@@ -3,6 +3,7 @@
 The form of each body stands here once, for who asks (``asked_body``) and for who takes (``_command_of``).
 """
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from coordinator.api import (
 from coordinator.house import House
 from store import commands
 from store.canonical import dumps
-from store.db import Tx
+from store.db import LedgerFault, Tx
 from store.refusal import Refusal
 from store.vocab import CommandState, CommandVerb, DecisionId, MicroUsd, RefusalReason, RunId, TurnId
 
@@ -130,7 +131,15 @@ async def carry_out(coordinator: "Coordinator", row: commands.Command) -> None:
     def finish(tx: Tx) -> None:
         commands.finish(tx, id=row.id, state=state, answer=answer)
 
-    await coordinator.house.ledger.transaction(finish)
+    while True:
+        try:
+            await coordinator.house.ledger.transaction(finish)
+            return
+        except LedgerFault:
+            # It was carried out; who asked must not read that nobody took it.
+            if coordinator.house.shutting:
+                return
+            await asyncio.sleep(0.2)
 
 
 def _answer_of(reply: Reply) -> tuple[CommandState, str]:

@@ -7,9 +7,10 @@ under one deadline and says what did not settle.
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from coordinator import commands, incarnation, ledgermark, proposing, recording, snapshots, steps, sweep
 from coordinator.api import (
@@ -444,7 +445,12 @@ class Coordinator:
         """A poke is a connection and nothing more; the command itself is in the ledger."""
         loop = asyncio.get_running_loop()
         while True:
-            peer, _ = await loop.sock_accept(self._life.listener)
+            try:
+                peer, _ = await loop.sock_accept(self._life.listener)
+            except OSError:
+                # No file left to open, say. Commands are looked for each second all the same.
+                await asyncio.sleep(self.house.settings.timing.command_poll)
+                continue
             peer.close()
             self._poked.set()
 
@@ -458,9 +464,17 @@ class Coordinator:
             self._poked.clear()
             try:
                 for command in await commands.take(self.house):
-                    self._tasks.create_task(commands.carry_out(self, command), name=f"command {command.id}")
+                    work = self._beside(commands.carry_out(self, command), f"command {command.id}")
+                    self._tasks.create_task(work, name=f"command {command.id}")
             except Exception:
                 log.exception("commands of other processes could not be taken; tried again in a second")
+
+    async def _beside(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """What goes on beside the holds must not end them with a fault of its own."""
+        try:
+            await work
+        except Exception:
+            log.exception("%s failed", name)
 
     async def _keep_mark(self) -> None:
         """Runs that end close by close are noted once."""
@@ -472,7 +486,11 @@ class Coordinator:
     async def _look_at_repository(self) -> None:
         if self._repository is None:
             return
-        view: RepositoryView = await snapshots.repository_view(self._repository)
+        try:
+            view: RepositoryView = await snapshots.repository_view(self._repository)
+        except OSError as problem:
+            log.warning("the repository could not be looked at: %s", problem)
+            return
         self.snapshots.repository = view
         self.house.changed()
 

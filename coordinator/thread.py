@@ -69,11 +69,15 @@ class CoordinatorThread:
         """End every hold, or leave them held; wait for the books, end the thread."""
         result = Closed(unsettled=())
         if self._thread.is_alive() and self._loop is not None and self._over is not None:
-            reply = self.submit(LeaveAll() if leave else CloseAll()).result()
-            if isinstance(reply, Closed):
-                result = reply
-            with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._over.set)
+            try:
+                reply = self.submit(LeaveAll() if leave else CloseAll()).result()
+                if isinstance(reply, Closed):
+                    result = reply
+            except Exception:
+                log.exception("closing failed; what is held goes back to its keepers")
+            finally:
+                with contextlib.suppress(RuntimeError):
+                    self._loop.call_soon_threadsafe(self._over.set)
         self._thread.join()
         return result
 

@@ -66,6 +66,7 @@ def _pass_by(here: "Surroundings", *, as_json: bool) -> "Passed":
     import asyncio
     import os
 
+    from app import logs
     from app.cli.exits import refused
     from app.cli.surroundings import agent_profiles
     from app.wiring import house_settings
@@ -77,6 +78,7 @@ def _pass_by(here: "Surroundings", *, as_json: bool) -> "Passed":
     problem = here.paths.ensure()
     if problem is not None:
         raise refused(problem, as_json=as_json)
+    logs.keep(here.paths.logs, os.environ)
     passed = asyncio.run(
         pass_by(
             settings=house_settings(here.config, here.paths, os.environ),

@@ -116,7 +116,7 @@ class FootplateApp(App[int]):
     def on_unmount(self) -> None:
         self._unsubscribe()
 
-    # --------------------------------------------------------------------------------------------------when it breaks
+    # --------------------------------------------------------------------------------------------------- when it breaks
 
     broken: Exception | None = None
     """What the screen died of; whoever ran it says so, in a sentence."""

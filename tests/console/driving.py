@@ -46,12 +46,16 @@ async def settled(pilot: "Pilot[int]") -> None:
     await asyncio.sleep(0)
 
 
-def burst(app: FootplateApp, *keys: str) -> None:
-    """Keys that come in one read of the terminal: a paste without brackets, a cut escape sequence."""
+def burst(app: FootplateApp, *keys: str, at: float | None = None) -> None:
+    """Keys that come in one read of the terminal: a paste without brackets, a cut escape sequence.
+
+    ``at``: when they came, for what a slow machine must not change."""
     for key in keys:
         name = _NAMES.get(key, key)
         event = events.Key(name, _CHARACTERS.get(name, key if len(key) == 1 else None))
         event.set_sender(app)
+        if at is not None:
+            event.time = at
         app.post_message(event)
 
 

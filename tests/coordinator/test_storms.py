@@ -251,7 +251,7 @@ async def test_what_is_said_while_it_ends_is_answered(tmp_path: Path) -> None:
 
 
 async def test_a_locked_ledger_kills_nothing_and_loses_nothing(tmp_path: Path) -> None:
-    short = replace(QUICK, hold_seconds=1.0, hold_renewal=0.1)
+    short = replace(QUICK, hold_seconds=0.8, hold_renewal=0.1)
     async with holding(tmp_path, timing=short) as held:
         run = await working(held)
         path = await impatient(held)
@@ -263,7 +263,7 @@ async def test_a_locked_ledger_kills_nothing_and_loses_nothing(tmp_path: Path) -
             assert isinstance(refused, Refusal) and refused.reason is RefusalReason.LEDGER_BUSY
             await eventually(lambda: held.coordinator.house.trouble)
             # Longer than its keeper waits for a console that says nothing.
-            await eventually(lambda: time.monotonic() - begun > 2.0)
+            await eventually(lambda: time.monotonic() - begun > 1.5)
             assert not said.done() and carriers(session.nonce), "it waits, and the agent lives"
         assert isinstance(await said, Said)
         await eventually(lambda: not held.coordinator.house.trouble)
@@ -325,7 +325,8 @@ async def test_closing_over_a_locked_ledger_ends_the_agents_and_does_not_hang(tm
 
 
 async def test_many_holds_end_under_one_deadline(tmp_path: Path) -> None:
-    async with holding(tmp_path) as held:
+    ladder = Ladder(farewell=0.5, eof=0.3, term=0.4, total=5.0, not_dying=2.0)
+    async with holding(tmp_path, timing=replace(QUICK, ladder=ladder)) as held:
         deaf = {"do": "ignore", "what": ["eof", "term", "hup", "interrupt", "end_session"]}
         made = [
             await held.start("go " + script(deaf, {"do": "silence"}), tree_kind=TreeKind.WORKTREE) for _ in range(4)
@@ -335,7 +336,7 @@ async def test_many_holds_end_under_one_deadline(tmp_path: Path) -> None:
         begun = time.monotonic()
         assert (await held.coordinator.close()).unsettled == ()
         took = time.monotonic() - begun
-        alone = QUICK.ladder.farewell + QUICK.ladder.eof + QUICK.ladder.term
+        alone = ladder.farewell + ladder.eof + ladder.term
         assert took < alone * 3, f"four side by side took {took:.1f} s"
         for run in made:
             assert (await settled(held, run)).reason == EndReason.SHUTDOWN

@@ -3,6 +3,7 @@
 Nothing here asks the console that held the run: it may be dead, and it must not be its own witness.
 """
 
+import asyncio
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from coordinator import eventcodec
 from coordinator.custody import spoolfile
+from coordinator.custody.client import kill_by_socket, read_cookie
 from coordinator.custody.processes import carriers, name_of
 from coordinator.custody.types import RecordKind, SpoolRecord
 from coordinator.drivers import registry
@@ -53,6 +55,13 @@ def hold_of(home: Path, run: int = 1) -> Hold:
         worker=row.supervisor_pid,
         agent=row.agent_pid,
     )
+
+
+def leave_nothing(home: Path) -> None:
+    """Kill what a failed test, or one whose console left its runs held, would leave running behind it."""
+    for folder in (home / "spool").glob("*"):
+        if spoolfile.spool_is_locked(folder) and (cookie := read_cookie(folder)) is not None:
+            asyncio.run(kill_by_socket(folder, cookie))
 
 
 def agents_total(hold: Hold) -> float:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.fakes.accounts import leave_nothing
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,12 +63,12 @@ class PlainProcess:
                 self.process.wait(40)
             finally:
                 self.process.kill()
-                self.footplate("stop", "--all")  # told to go, it leaves what it holds
+        leave_nothing(self.home)
         for stream in (self.process.stdin, self._out, self._err):
             if stream is not None:
                 stream.close()
 
-    # -----------------------------------------------------------------------------------------------------what it says
+    # ----------------------------------------------------------------------------------------------------- what it says
 
     def events(self, name: str | None = None, **facts: object) -> list[Json]:
         with Path(self._out.name).open("rb") as file:
@@ -102,7 +103,7 @@ class PlainProcess:
     def err(self) -> str:
         return Path(self._err.name).read_text()
 
-    # --------------------------------------------------------------------------------------------------------what we do
+    # ------------------------------------------------------------------------------------------------------- what we do
 
     def type(self, line: str) -> None:
         assert self.process.stdin is not None

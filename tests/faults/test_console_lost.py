@@ -189,7 +189,7 @@ def test_told_to_go_it_leaves_everything_held_and_says_so(
         assert screen.code() == 0
         assert screen.given_back()
         stays_held_and_says_so(screen, hold)
-    is_ended_by_a_stop_from_elsewhere(tmp_path, house, hold)
+        is_ended_by_a_stop_from_elsewhere(tmp_path, house, hold)
 
 
 def test_a_terminal_that_is_gone_does_not_keep_the_console_alive(tmp_path: Path, house: dict[str, str]) -> None:
@@ -199,7 +199,7 @@ def test_a_terminal_that_is_gone_does_not_keep_the_console_alive(tmp_path: Path,
         screen.close_window()
         wait_until(lambda: not Path(f"/proc/{pid}").exists() or not screen.child.isalive(), 30, "the console ended")
         assert main_job.among(RUNNING, hold.living().values()), "held on by its keeper"
-    is_ended_by_a_stop_from_elsewhere(tmp_path, house, hold)
+        is_ended_by_a_stop_from_elsewhere(tmp_path, house, hold)
 
 
 def test_a_screen_that_breaks_is_one_sentence_and_harms_no_run(tmp_path: Path, house: dict[str, str]) -> None:
@@ -213,6 +213,6 @@ def test_a_screen_that_breaks_is_one_sentence_and_harms_no_run(tmp_path: Path, h
         said = screen.raw.rpartition(b"\x1b[?1049l")[2].decode()
         assert said.count("went wrong inside Footplate (ZeroDivisionError)") == 1
         stays_held_and_says_so(screen, hold)
-    traces = list((home_of(house) / "logs").glob("footplate-trace-*.txt"))
-    assert len(traces) == 1 and "ZeroDivisionError" in traces[0].read_text()
-    is_ended_by_a_stop_from_elsewhere(tmp_path, house, hold)
+        traces = list((home_of(house) / "logs").glob("footplate-trace-*.txt"))
+        assert len(traces) == 1 and "ZeroDivisionError" in traces[0].read_text()
+        is_ended_by_a_stop_from_elsewhere(tmp_path, house, hold)

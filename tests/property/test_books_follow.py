@@ -18,7 +18,7 @@ from coordinator import terms as terms_
 from coordinator.adopt import state_of
 from coordinator.custody.types import RecordKind, SpoolRecord, WriteProof
 from coordinator.drivers import base
-from coordinator.ids import RealIds
+from coordinator.ids import Ids
 from coordinator.ingest import Batch, Ingest
 from coordinator.machine import Limits, SessionState
 from coordinator.recording import Admission, NewTurn, Pools, Proof
@@ -38,6 +38,7 @@ from store.vocab import (
     DecisionState,
     MicroUsd,
     Millis,
+    RefusalReason,
     RunOutcome,
     StopResult,
     TurnId,
@@ -70,6 +71,15 @@ class Scripted:
         return b"snapshot"
 
 
+class Counted:
+    def __init__(self) -> None:
+        self.made = 0
+
+    def turn(self) -> TurnId:
+        self.made += 1
+        return TurnId(f"turn-{self.made}")
+
+
 def reachable(table: Mapping[Any, Collection[Any]], start: StrEnum) -> set[StrEnum]:
     found, left = {start}, [start]
     while left:
@@ -96,14 +106,14 @@ class Books(RuleBasedStateMachine):
         self.run = self.within(
             lambda tx: recording.admit(tx, given, terms=TERMS, authorization=AuthorizationId("a"), title="t")
         ).id
-        self.ids = RealIds()
+        self.ids = Counted()
         self.state = SessionState(limits=Limits(budget=TERMS.budget, max_turns=TERMS.max_turns))
         self.ingest = Ingest(
             run=self.run,
             custody=HOLD,
             driver=cast(base.Driver, self.driver),
-            redactor=Redactor({"KEY": SECRET}),
-            ids=self.ids,
+            redactor=Redactor([SECRET]),
+            ids=cast(Ids, self.ids),
         )
         brief = self.new_turn(TurnSource.BRIEF)
         proof = Proof(
@@ -276,7 +286,7 @@ class Books(RuleBasedStateMachine):
     @precondition(lambda self: not self.over and self.ticks > 30)
     @rule(missing=st.booleans())
     def tells_no_cost(self, missing: bool) -> None:
-        cost = None if missing else MicroUsd(self.told - 1)
+        cost = None if missing or not self.told else MicroUsd(self.told - 1)
         self.broken = True
         self.take(self.say(base.TurnResult(turns=(), kind=TurnResultKind.SUCCESS, subtype="", cumulative=cost)))
         assert self.state.fencing is not None
@@ -350,7 +360,7 @@ class Books(RuleBasedStateMachine):
     def other(self, given: machine.Input) -> None:
         self.decide(given)
 
-    @precondition(lambda self: not self.over and self.ticks > 20)
+    @precondition(lambda self: not self.over and self.ticks > 60)
     @rule(data=st.data(), remaining=often([0, 0, 1]))
     def ends(self, data: st.DataObject, remaining: int) -> None:
         proofs = {
@@ -374,6 +384,21 @@ class Books(RuleBasedStateMachine):
         for row in decisions.of_run(self.first, self.run):
             assert row.state not in (DecisionState.ANSWERED, DecisionState.DELIVERING)
             assert row.state is not DecisionState.OPEN or row.kind is DecisionKind.PARK
+
+    @precondition(lambda self: self.over)
+    @rule(source=often([TurnSource.OPERATOR, TurnSource.ANSWER, TurnSource.REPAIR]))
+    def comes_too_late(self, source: TurnSource) -> None:
+        late = self.new_turn(source)
+        done = self.within(lambda tx: recording.record_turn(tx, self.run, late, digest_key="k"))
+        assert isinstance(done, Refusal) and done.reason is RefusalReason.NO_HELD_SESSION
+        for row in decisions.of_run(self.first, self.run):
+            if row.state is not DecisionState.OPEN:
+                again = self.within(
+                    lambda tx, row=row: decisions.answer(
+                        tx, id=row.id, revision=1, payload_hash=row.payload_hash, answer='"no"', operator="eve"
+                    )
+                )
+                assert isinstance(again, Refusal)
 
     # ----------------------------------------------------------------------------------------------------- always
 
@@ -416,8 +441,11 @@ class Books(RuleBasedStateMachine):
         delivered = [t for t in turns.in_flight(self.first, self.run) if t.source is not TurnSource.AGENT]
         assert len(delivered) <= 1
         again = state_of(read_rows(self.first, self.run), self.state.limits, ready=self.state.ready)
-        for name in ("turns_used", "spent", "cumulative", "queued", "park_answers", "last_result"):
+        for name in ("turns_used", "spent", "cumulative", "queued", "park_answers"):
             assert getattr(again, name) == getattr(self.state, name), name
+        ends = [turn.ended_at for turn in turns.of_run(self.first, self.run) if turn.ended_at]
+        if ends and ends.count(max(ends)) == 1:
+            assert again.last_result == self.state.last_result
         for turn in delivered:
             assert turn.state in (TurnState.RECORDED, TurnState.WRITTEN, TurnState.ACCEPTED)
 

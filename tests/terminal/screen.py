@@ -20,6 +20,7 @@ from typing import Self
 import pexpect
 import pyte
 
+from tests.fakes.accounts import leave_nothing
 from tests.waiting import wait_until
 
 ALONE = 0.09
@@ -53,6 +54,7 @@ class Screen:
         self.over = False
         self.keys = 0
         """How many keys were pressed."""
+        self._home = Path(environment["FOOTPLATE_HOME"])
         self._last_key = 0.0
         self._cooked = False
         self.started_at = time.monotonic()
@@ -78,6 +80,7 @@ class Screen:
                 self.child.close(force=True)
         self._reader.join(10)
         self.child.close(force=True)
+        leave_nothing(self._home)
 
     def _read(self) -> None:
         while True:
@@ -132,7 +135,7 @@ class Screen:
         except AssertionError as problem:
             raise AssertionError(f"{problem}\n{self.text()}\n{self.raw[-300:]!r}") from None
 
-    # --------------------------------------------------------------------------------------------------what is pressed
+    # -------------------------------------------------------------------------------------------------- what is pressed
 
     def press(self, *keys: str) -> None:
         """Keys, each of which comes alone."""

@@ -269,7 +269,7 @@ class Drive(Screen[None]):
         if foreign(session):
             return "held by another console: write to it there"
         if ended(session):
-            return "Say how to go on"
+            return "This session has ended: Esc, then s starts a new one"
         return ""
 
     def paint_status(self) -> None:

@@ -84,7 +84,9 @@ def _with_session(action: str, session: SessionView) -> str | None:
         case "mode":
             return None if session.modes else "this agent has no modes to choose from"
         case "continue":
-            return None if ended(session) else f"{session.run} has not ended: just write to it"
+            if not ended(session):
+                return f"{session.run} has not ended: just write to it"
+            return "an ended session cannot be continued yet: s starts a new one"
         case "seen":
             return None if session.group is Group.YOUR_MOVE else "it is not your move there"
         case "release":
@@ -129,7 +131,7 @@ def hint_words(row: Key, at: Situation) -> str:
         if session is None:
             return "show the terms"
         if ended(session):
-            return "continue it"
+            return "(ended: s starts a new one)"
         return "queue" if in_flight(session) is not None or waiting(session) else "send"
     return row.hint or row.words
 

@@ -83,7 +83,7 @@ def ended_lines(session: SessionView, width: int, height: int, glyphs: Glyphs) -
             indent((Span(row, "red" if danger and text is told[0] else "text"),), 2) for row in wrap(text, width - 2)
         ]
     keys: list[Span] = []
-    for key, name in (("c", "continue"), ("l", "stop report"), ("s", "new session")):
+    for key, name in (("l", "stop report"), ("s", "new session")):
         keys += [Span(f"{key} ", "blue strong"), Span(f"{name}   ", "grey")]
     rows = rows[: max(height - 1, 1)]
     rows.append(indent(tuple(keys), 2))

@@ -361,7 +361,7 @@ def test_an_error_says_what_to_do_and_the_agents_own_words() -> None:
     assert rows == [
         "  half an ans",
         "",
-        "■ the account's limit is reached: continue when it resets",
+        "■ the account's limit is reached: start again when it resets",
         "  429 slow down",
     ]
 
