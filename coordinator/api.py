@@ -6,259 +6,58 @@ ends, the console and ``--plain``, use exactly this.
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import Protocol
 
-from coordinator.custody.types import EndedProcess, Receipt
-from coordinator.drivers.base import AgentEvent, Answer, BackgroundTask, Json, Question
+from coordinator.drivers.base import AgentEvent, Answer
 from coordinator.terms import Terms
+from coordinator.viewtypes import (
+    AttentionView as AttentionView,
+)
+from coordinator.viewtypes import (
+    BudgetView as BudgetView,
+)
+from coordinator.viewtypes import (
+    ChangedFile as ChangedFile,
+)
+from coordinator.viewtypes import (
+    ConsoleSnapshot as ConsoleSnapshot,
+)
+from coordinator.viewtypes import (
+    DecisionView as DecisionView,
+)
+from coordinator.viewtypes import (
+    EndingView as EndingView,
+)
+from coordinator.viewtypes import (
+    Group as Group,
+)
+from coordinator.viewtypes import (
+    ProcessView as ProcessView,
+)
+from coordinator.viewtypes import (
+    QueuedView as QueuedView,
+)
+from coordinator.viewtypes import (
+    RepositoryView as RepositoryView,
+)
+from coordinator.viewtypes import (
+    RunningTool as RunningTool,
+)
+from coordinator.viewtypes import (
+    SessionView as SessionView,
+)
+from coordinator.viewtypes import (
+    TurnView as TurnView,
+)
 from store.refusal import Refusal
 from store.vocab import (
-    AttentionKind,
-    Billing,
-    CostKnowledge,
-    CustodyState,
     DecisionId,
-    DecisionKind,
-    DecisionState,
-    FailureKind,
     MicroUsd,
     Millis,
     RunId,
-    RunOutcome,
     TurnId,
-    TurnResultKind,
-    TurnSource,
-    TurnState,
 )
-
-# ---------------------------------------------------------------------------------------------------------- snapshots
-
-
-class Group(StrEnum):
-    """Where a session stands in the list. The order is the order shown."""
-
-    NEEDS_YOU = "needs you"
-    YOUR_MOVE = "your move"
-    WORKING = "working"
-    IDLE = "idle"
-    ENDED = "ended"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnView:
-    id: TurnId
-    n: int
-    source: TurnSource
-    state: TurnState
-    text: str
-    operator: str
-    recorded_at: Millis
-    ended_at: Millis | None = None
-    result: TurnResultKind | None = None
-    subtype: str = ""
-    cost: MicroUsd | None = None
-    cost_known: CostKnowledge | None = None
-    failure: FailureKind | None = None
-    failure_text: str = ""
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    duration_ms: int | None = None
-    preamble: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueuedView:
-    id: int
-    place: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionView:
-    id: DecisionId
-    run: RunId
-    turn: TurnId | None
-    kind: DecisionKind
-    state: DecisionState
-    revision: int
-    payload_hash: str
-    """An answer names id, revision and this; anything else is ``stale``."""
-    title: str
-    subject: str
-    """The command, path, diff or plan, uncut."""
-    asked_at: Millis
-    tool: str | None = None
-    input: Json = field(default_factory=dict)
-    why: str = ""
-    questions: tuple[Question, ...] = ()
-    editable: bool = False
-    rule: str | None = None
-    rule_uses: int = 0
-    blocked_path: str | None = None
-    agent: str | None = None
-    answer: str = ""
-    """In words, once answered."""
-    answered_by: str | None = None
-    answered_at: Millis | None = None
-    delivered_at: Millis | None = None
-    note: str = ""
-    request: str = ""
-    """The agent's id for it, as in ``DecisionAsked``; by it a transcript finds the outcome of what was asked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningTool:
-    call: str
-    name: str
-    title: str
-    since: Millis
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedFile:
-    path: str
-    status: str
-    """One letter as git's: M, A, D, R, ?"""
-    added: int | None
-    removed: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetView:
-    spent: MicroUsd
-    limit: MicroUsd | None
-    guessed: bool
-    """Some of ``spent`` is an upper guess."""
-    unknown_turns: int
-    turns: int
-    max_turns: int
-    working_ms: int
-    working_limit_ms: int | None
-    expires_at: Millis
-    turn_so_far: MicroUsd | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndingView:
-    """A hold that is ending, step by step; the picture in *Stopping*."""
-
-    reason: str
-    since: Millis
-    steps: tuple[tuple[str, int], ...]
-    """(step, ms since the order) that were reached, in order: ``no-new-turns``, ``asked``, ``eof``, ``term``,
-    ``kill``, ``gone``."""
-    agent_exit: str | None = None
-    left: tuple[EndedProcess, ...] = ()
-    killing: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessView:
-    pid: int
-    name: str
-    age_s: float
-    rss_kb: int
-    own_session: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionView:
-    run: RunId
-    title: str
-    group: Group
-    agent: str
-    driver: str
-    billing: Billing
-    repository: str
-    tree: str
-    in_place: bool
-    branch: str
-    head: str
-    created_at: Millis
-    operator: str
-    budget: BudgetView
-    model: str | None = None
-    models: tuple[tuple[str, str], ...] = ()
-    mode: str | None = None
-    modes: tuple[str, ...] = ()
-    commands: tuple[tuple[str, str], ...] = ()
-    native_id: str | None = None
-    custody: CustodyState | None = None
-    outcome: RunOutcome | None = None
-    reason: str = ""
-    detail: str = ""
-    ended_at: Millis | None = None
-    last_event_at: Millis | None = None
-    turn_ended_at: Millis | None = None
-    turns: tuple[TurnView, ...] = ()
-    in_flight: TurnId | None = None
-    queued: tuple[QueuedView, ...] = ()
-    paused: bool = False
-    """Nothing is delivered: the operator was away."""
-    queue_held: bool = False
-    """After an interrupt, what waits goes only when the operator says so."""
-    decisions: tuple[DecisionView, ...] = ()
-    """Live ones, oldest first; then those answered in this run, for the history."""
-    plan: tuple[tuple[str, str], ...] = ()
-    background: tuple[BackgroundTask, ...] = ()
-    changed: tuple[ChangedFile, ...] = ()
-    context_used: int | None = None
-    context_size: int | None = None
-    tools: tuple[RunningTool, ...] = ()
-    at_budget: bool = False
-    finishing: bool = False
-    interrupting: bool = False
-    ending: EndingView | None = None
-    receipt: Receipt | None = None
-    processes: tuple[ProcessView, ...] = ()
-    owner: str = ""
-    """'' when this console holds it, else who does."""
-    pinned: bool = False
-    seen_at: Millis = Millis(0)
-    status: str = ""
-    """Newest notice of the agent (retry, limit), one line, '' for none."""
-    terms: Terms | None = None
-    handoff: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttentionView:
-    id: int
-    run: RunId | None
-    kind: AttentionKind
-    text: str
-    since: Millis
-    decision: DecisionId | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepositoryView:
-    path: str
-    branch: str
-    head: str
-    dirty_files: int
-    problem: Refusal | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsoleSnapshot:
-    now: Millis
-    operator: str
-    sessions: tuple[SessionView, ...] = ()
-    attention: tuple[AttentionView, ...] = ()
-    today: MicroUsd = MicroUsd(0)
-    today_limit: MicroUsd | None = None
-    repository: RepositoryView | None = None
-    admission_open: bool = True
-    away_in: float | None = None
-    """Seconds until held runs pause for want of attendance, from 80 % of the window on; None: not near."""
-    recovered: tuple[int, int] = (0, 0)
-    """At start: picked up, ended."""
-    storage_trouble: str = ""
-    """In words, while the ledger cannot be written; custody goes on."""
-
 
 # ---------------------------------------------------------------------------------------------------------------- feed
 

@@ -77,9 +77,7 @@ class House:
     def pools(self, now: Millis) -> Pools:
         """Money for all runs together, and since when it counts."""
         day, month = periods(now)
-        return Pools(
-            day=self.settings.day_budget, month=self.settings.month_budget, day_began=day, month_began=month
-        )
+        return Pools(day=self.settings.day_budget, month=self.settings.month_budget, day_began=day, month_began=month)
 
 
 def periods(now: Millis) -> tuple[Millis, Millis]:

@@ -11,6 +11,141 @@ from dataclasses import dataclass, field, replace
 
 from coordinator.constants import REPAIRS_IN_A_ROW
 from coordinator.drivers import base
+from coordinator.effects import (
+    BOOKS as BOOKS,
+)
+from coordinator.effects import (
+    Act as Act,
+)
+from coordinator.effects import (
+    Book as Book,
+)
+from coordinator.effects import (
+    BookAccepted as BookAccepted,
+)
+from coordinator.effects import (
+    BookAgentTurn as BookAgentTurn,
+)
+from coordinator.effects import (
+    BookAttention as BookAttention,
+)
+from coordinator.effects import (
+    BookDecision as BookDecision,
+)
+from coordinator.effects import (
+    BookLearned as BookLearned,
+)
+from coordinator.effects import (
+    BookReady as BookReady,
+)
+from coordinator.effects import (
+    BookResolved as BookResolved,
+)
+from coordinator.effects import (
+    BookSettled as BookSettled,
+)
+from coordinator.effects import (
+    BookWithdrawn as BookWithdrawn,
+)
+from coordinator.effects import (
+    Conclude as Conclude,
+)
+from coordinator.effects import (
+    Effect as Effect,
+)
+from coordinator.effects import (
+    Fence as Fence,
+)
+from coordinator.effects import (
+    ParkAsText as ParkAsText,
+)
+from coordinator.effects import (
+    ReadMailbox as ReadMailbox,
+)
+from coordinator.effects import (
+    SendBrief as SendBrief,
+)
+from coordinator.effects import (
+    SendInterrupt as SendInterrupt,
+)
+from coordinator.effects import (
+    SendParkAnswers as SendParkAnswers,
+)
+from coordinator.effects import (
+    SendQueued as SendQueued,
+)
+from coordinator.effects import (
+    SendRepair as SendRepair,
+)
+from coordinator.effects import (
+    SendReply as SendReply,
+)
+from coordinator.effects import (
+    Settled as Settled,
+)
+from coordinator.inputs import (
+    AgentExited as AgentExited,
+)
+from coordinator.inputs import (
+    AgentSaid as AgentSaid,
+)
+from coordinator.inputs import (
+    AttendanceChanged as AttendanceChanged,
+)
+from coordinator.inputs import (
+    BaselineTold as BaselineTold,
+)
+from coordinator.inputs import (
+    Extended as Extended,
+)
+from coordinator.inputs import (
+    FenceAsked as FenceAsked,
+)
+from coordinator.inputs import (
+    FinishAsked as FinishAsked,
+)
+from coordinator.inputs import (
+    GraceOver as GraceOver,
+)
+from coordinator.inputs import (
+    Input as Input,
+)
+from coordinator.inputs import (
+    InterruptAsked as InterruptAsked,
+)
+from coordinator.inputs import (
+    InterruptHeard as InterruptHeard,
+)
+from coordinator.inputs import (
+    InterruptLate as InterruptLate,
+)
+from coordinator.inputs import (
+    MailboxRead as MailboxRead,
+)
+from coordinator.inputs import (
+    ParkAnswered as ParkAnswered,
+)
+from coordinator.inputs import (
+    QueueChanged as QueueChanged,
+)
+from coordinator.inputs import (
+    RepairRefused as RepairRefused,
+)
+from coordinator.inputs import (
+    RestartBegun as RestartBegun,
+)
+from coordinator.inputs import (
+    Restarted as Restarted,
+)
+from coordinator.inputs import (
+    TurnNotSent as TurnNotSent,
+)
+from coordinator.inputs import (
+    TurnRecorded as TurnRecorded,
+)
+from coordinator.sessionstate import InFlight as InFlight
+from coordinator.sessionstate import Limits as Limits
+from coordinator.sessionstate import SessionState as SessionState
 from store.vocab import (
     AttentionKind,
     CostKnowledge,
@@ -20,371 +155,6 @@ from store.vocab import (
     TurnId,
     TurnResultKind,
     TurnSource,
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InFlight:
-    id: TurnId
-    source: TurnSource
-    accepted: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    budget: MicroUsd | None
-    max_turns: int
-    fence_at_budget: bool = False
-    reports_cost: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionState:
-    """All that the machine needs to decide. The ledger holds the same facts; this is their working copy."""
-
-    limits: Limits
-    ready: bool = False
-    turns: tuple[InFlight, ...] = ()
-    """Those in flight: at most one delivered turn, and perhaps one that the agent began."""
-    cumulative: MicroUsd = MicroUsd(0)
-    """The agent's own total at the last settlement of this generation."""
-    spent: MicroUsd = MicroUsd(0)
-    largest: MicroUsd = MicroUsd(0)
-    turns_used: int = 0
-    queued: int = 0
-    queue_held: bool = False
-    parked: bool = False
-    park_answers: int = 0
-    """Answers to parks that wait for their turn."""
-    repairs: int = 0
-    finishing: bool = False
-    interrupting: TurnId | None = None
-    unwanted: int = 0
-    """Turns that the agent began when it should not have."""
-    concluding: bool = False
-    fencing: str | None = None
-    agent_gone: str | None = None
-    last_result: TurnResultKind | None = None
-    handoff: bool = False
-    mailbox_due: bool = False
-    """A turn ended well and its mailbox was not read yet: it is read when nothing is in flight any more."""
-    unheard: bool = False
-    """An interrupt was sent and not acknowledged yet: a turn written now might be the one that it hits."""
-    paused: bool = False
-    restarting: bool = False
-    """The agent is being ended and started again under the same hold."""
-    warned: bool = False
-
-    @property
-    def at_budget(self) -> bool:
-        over_money = self.limits.budget is not None and self.spent >= self.limits.budget
-        return over_money or self.turns_used >= self.limits.max_turns
-
-    @property
-    def at_rest(self) -> bool:
-        return not self.turns and not self.unheard
-
-    @property
-    def live(self) -> bool:
-        going = self.fencing is None and not self.concluding and self.agent_gone is None
-        return going and not self.restarting
-
-
-# ------------------------------------------------------------------------------------------------------------- inputs
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnRecorded:
-    id: TurnId
-    source: TurnSource
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnNotSent:
-    """A recorded turn was cancelled with proof that no byte of it went."""
-
-    id: TurnId
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSaid:
-    event: base.AgentEvent
-    new_turn: TurnId
-    """An id for a turn of the agent's own, should this event begin one (ids come from outside)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentExited:
-    how: str
-    """Code or signal name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MailboxRead:
-    park: bool = False
-    malformed: str = ""
-    """The problems, in words; '' when there are none."""
-    handoff: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepairRefused:
-    pass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueChanged:
-    waiting: int
-    released: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParkAnswered:
-    waiting: int
-    """Park answers that wait for a turn now."""
-    open: bool
-    """Another park is still open."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InterruptAsked:
-    turn: TurnId | None
-    queue_waits: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InterruptHeard:
-    """Acknowledged, or three seconds are over."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InterruptLate:
-    """No result came in time after an interrupt."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishAsked:
-    pass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FenceAsked:
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttendanceChanged:
-    """The operator has been away for too long, or is back."""
-
-    paused: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraceOver:
-    """Away, and the turn in flight has had its time."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestartBegun:
-    pass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restarted:
-    """The next generation of the agent was started; it says later that it is ready, and what it counts from.
-
-    What the old one had in flight (it can only have begun it by itself) ended with it."""
-
-    lost: MicroUsd = MicroUsd(0)
-    """What that is guessed to have cost."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineTold:
-    cumulative: MicroUsd
-    """What the new process counts as spent before its first turn."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extended:
-    budget: MicroUsd | None
-    max_turns: int
-
-
-Input = (
-    TurnRecorded
-    | TurnNotSent
-    | AgentSaid
-    | AgentExited
-    | MailboxRead
-    | RepairRefused
-    | QueueChanged
-    | ParkAnswered
-    | InterruptAsked
-    | InterruptHeard
-    | InterruptLate
-    | FinishAsked
-    | FenceAsked
-    | AttendanceChanged
-    | GraceOver
-    | RestartBegun
-    | Restarted
-    | BaselineTold
-    | Extended
-)
-
-# ------------------------------------------------------------------------------------------------------------ effects
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookReady:
-    event: base.SessionReady
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookLearned:
-    native_id: str | None = None
-    model: str | None = None
-    mode: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookAccepted:
-    turn: TurnId
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookAgentTurn:
-    turn: TurnId
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookSettled:
-    turn: TurnId
-    result: base.TurnResult
-    cost: MicroUsd | None
-    known: CostKnowledge
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookDecision:
-    event: base.DecisionAsked
-    turn: TurnId | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookWithdrawn:
-    request: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookResolved:
-    event: base.DecisionResolved
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookAttention:
-    kind: AttentionKind
-    key: str
-    text: str
-    raised: bool = True
-
-
-Book = (
-    BookReady
-    | BookLearned
-    | BookAccepted
-    | BookAgentTurn
-    | BookSettled
-    | BookDecision
-    | BookWithdrawn
-    | BookResolved
-    | BookAttention
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendBrief:
-    """The agent is ready: write turn 1, which the ledger has had since the proof."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadMailbox:
-    pass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendRepair:
-    problems: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParkAsText:
-    """The mailbox stayed malformed: put its raw text to the operator as a free question."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendParkAnswers:
-    pass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendQueued:
-    pass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendInterrupt:
-    background_too: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendReply:
-    id: str
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conclude:
-    reason: EndReason
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fence:
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
-    """A settlement is in the books: take the driver's snapshot, renew the farewell, look at changed files."""
-
-
-Act = (
-    SendBrief
-    | ReadMailbox
-    | SendRepair
-    | ParkAsText
-    | SendParkAnswers
-    | SendQueued
-    | SendInterrupt
-    | SendReply
-    | Conclude
-    | Fence
-    | Settled
-)
-Effect = Book | Act
-BOOKS: tuple[type, ...] = (
-    BookReady,
-    BookLearned,
-    BookAccepted,
-    BookAgentTurn,
-    BookSettled,
-    BookDecision,
-    BookWithdrawn,
-    BookResolved,
-    BookAttention,
 )
 
 

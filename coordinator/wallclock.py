@@ -1,4 +1,5 @@
-"""When terms end, by a clock that people set: a step back never lengthens them, a step forward warns before it ends anything.
+"""When terms end, by a clock that people set: a step back never lengthens them, a step forward warns before it ends
+anything.
 
 A machine that slept looks like a step forward, because monotonic time stood still meanwhile. Pure; both times come in.
 """

@@ -1,4 +1,5 @@
-"""What holds for every test: Hypothesis takes the same examples each time, and new ones only when asked (``make soak``)."""
+"""What holds for every test: Hypothesis takes the same examples each time, and new ones only when asked (``make
+soak``)."""
 
 import os
 

@@ -351,7 +351,7 @@ async def test_a_refused_proposal_keeps_the_brief() -> None:
 async def test_stop_twice_kills_from_its_time_on() -> None:
     async with console(full()) as (app, pilot, backend):
         await pilot.press("ctrl+backslash")
-        burst(app, *["ctrl+backslash"] * 5)
+        burst(app, *["ctrl+backslash"] * 5, at=app.pressed_at + 0.1)
         await eventually(lambda: backend.given(Stop))
         assert backend.given(Stop) == [Stop(run=RunId(12))]
         first = app.gate.last() or 0.0

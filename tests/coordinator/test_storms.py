@@ -5,26 +5,22 @@ felt it.
 """
 
 import asyncio
-import contextlib
 import os
 import signal
-import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from coordinator import deeds, githelper, orders, steps
+from coordinator import deeds, githelper, orders
 from coordinator.api import (
     AnswerDecision,
     Closed,
     Done,
     Finish,
     Interrupt,
-    OperatorCommand,
     Reply,
     Said,
     Say,
@@ -33,219 +29,25 @@ from coordinator.api import (
     Stop,
     StopAll,
 )
-from coordinator.custody.processes import carriers, is_alive
+from coordinator.custody.processes import carriers
 from coordinator.custody.types import Ladder
 from coordinator.drivers.base import Allow
 from coordinator.session import HeldSession
 from coordinator.steps import Step
 from coordinator.terms import TreeKind
-from store import authorizations, custody, events, queued, runs, stops, turns
-from store.db import Tx
+from store import custody, events
 from store.refusal import Refusal
-from store.verify import verify
 from store.vocab import (
-    AuthorizationId,
-    AuthorizationState,
-    CustodyState,
     EndReason,
     RefusalReason,
     RunId,
     RunOutcome,
-    StopResult,
-    StopState,
     TurnState,
 )
 from tests.coordinator.held import QUICK, Holding, bash, holding, script
 from tests.coordinator.test_parks import PARK, mailbox
+from tests.coordinator.weather import SILENT, at, impatient, locked, session_of, settled, working
 from tests.waiting import eventually
-
-SILENT = "go " + script({"do": "silence"})
-BRIEF_BUSY = 100
-"""Milliseconds after which a locked ledger counts as busy here."""
-
-
-@contextmanager
-def at(step: Step, act: Callable[[], object]) -> Iterator[None]:
-    """``act`` once, the first time that the step is reached."""
-    waiting = [act]
-
-    def hook(reached: Step) -> None:
-        if reached is step and waiting:
-            waiting.pop()()
-
-    steps.install(hook)
-    try:
-        yield
-    finally:
-        steps.install(None)
-
-
-@asynccontextmanager
-async def locked(path: Path) -> AsyncIterator[None]:
-    """Another process's transaction, as long as the block lasts."""
-    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    await asyncio.to_thread(other.execute, "BEGIN IMMEDIATE")
-    try:
-        yield
-    finally:
-        if other.in_transaction:
-            other.execute("ROLLBACK")
-        other.close()
-
-
-async def impatient(held: Holding) -> Path:
-    """Let a locked ledger be *busy* soon, instead of after five seconds."""
-    ledger = held.coordinator.house.ledger
-    from store.db import _hop
-
-    await _hop(ledger._writer, lambda conn: conn.execute(f"PRAGMA busy_timeout = {BRIEF_BUSY}").fetchall())
-    return ledger.path
-
-
-def session_of(held: Holding, run: RunId) -> HeldSession:
-    return held.coordinator.sessions[run]
-
-
-async def settled(held: Holding, run: RunId) -> runs.Run:
-    """The run is over, nothing of it lives, and the books say so."""
-    session = session_of(held, run)
-    async with asyncio.timeout(20):
-        await session.ended.wait()
-    assert carriers(session.nonce) == []
-    if session.supervisor is not None:
-        identities = [session.supervisor.identity, session.supervisor.keeper_identity]
-        await eventually(lambda: not any(is_alive(one) for one in identities))
-
-    def look(tx: Tx) -> runs.Run:
-        row = runs.get(tx, run)
-        assert row is not None and row.outcome is not None
-        signed = authorizations.get(tx, AuthorizationId(row.authorization_id))
-        assert signed is not None and signed.state is AuthorizationState.CLOSED
-        hold = custody.of_run(tx, run)
-        assert hold is None or hold.state is CustodyState.CLOSED
-        assert turns.in_flight(tx, run) == []
-        assert all(one.state is StopState.SETTLED for one in stops.of_run(tx, run))
-        assert [one for one in queued.of_run(tx, run) if one.state == "waiting"] == []
-        assert verify(tx) is None
-        return row
-
-    return await held.coordinator.house.ledger.read(look)
-
-
-async def working(held: Holding, **more: object) -> RunId:
-    run = await held.start(SILENT, **more)
-    await held.until(run, lambda v: v.turns and v.turns[0].state is TurnState.ACCEPTED)
-    return run
-
-
-# ------------------------------------------------------------------------------------------------ stops and launches
-
-LAUNCH = [
-    Step.ADMITTED,
-    Step.TREE_PREPARED,
-    Step.PROVEN,
-    Step.SUPERVISOR_STARTED,
-    Step.SUPERVISOR_STAMPED,
-    Step.AGENT_STARTED,
-    Step.AGENT_STAMPED,
-    Step.BEFORE_HANDSHAKE,
-    Step.HANDSHAKE_SENT,
-    Step.AGENT_READY,
-    Step.BEFORE_FIRST_BYTE,
-    Step.LIVE,
-]
-NO_PROCESS = (Step.ADMITTED, Step.TREE_PREPARED, Step.PROVEN)
-
-
-@pytest.mark.parametrize("step", LAUNCH)
-async def test_a_stop_at_any_step_of_a_launch_leaves_nothing(tmp_path: Path, step: Step) -> None:
-    async with holding(tmp_path) as held:
-        asked: list[asyncio.Task[Reply]] = []
-
-        def stop() -> None:
-            known = list(held.coordinator.sessions)
-            command: OperatorCommand = Stop(run=known[0]) if known else StopAll()
-            asked.append(asyncio.ensure_future(held.do(command)))
-
-        with at(step, stop):
-            async with asyncio.timeout(20):
-                reply = await held.try_start(SILENT)
-                stopped = await (await eventually(lambda: asked))[0]
-        assert isinstance(stopped, Done | Closed | Refusal), stopped
-        (run,) = held.coordinator.sessions
-        row = await settled(held, run)
-        assert row.reason == EndReason.STOPPED
-        if isinstance(reply, Refusal):
-            assert reply.reason is RefusalReason.STOPPED, reply
-        else:
-            assert isinstance(reply, Started) and step in (Step.BEFORE_FIRST_BYTE, Step.LIVE)
-        session = session_of(held, run)
-        if step in NO_PROCESS:
-            assert session.supervisor is None and not (session.folder / "spool").exists(), "no process was started"
-        else:
-            assert session.live.receipt is not None and not session.live.receipt.remaining
-        if step is not Step.ADMITTED:
-            noted = await held.coordinator.house.ledger.read(lambda tx: stops.of_run(tx, run))
-            assert [(one.reason, one.operator) for one in noted] == [("stopped", "Ada")]
-            assert noted[0].result is not None and (noted[0].result is StopResult.NEVER_STARTED) == (step in NO_PROCESS)
-        assert not await held.coordinator.house.ledger.read(custody.not_closed), "the tree is free"
-
-
-@pytest.mark.parametrize("step", [Step.ADMITTED, Step.PROVEN, Step.AGENT_STAMPED])
-async def test_closing_at_any_step_of_a_launch_lets_nothing_through(tmp_path: Path, step: Step) -> None:
-    async with holding(tmp_path) as held:
-        closing: list[asyncio.Task[Closed]] = []
-        with at(step, lambda: closing.append(asyncio.ensure_future(held.coordinator.close()))):
-            async with asyncio.timeout(20):
-                reply = await held.try_start(SILENT)
-                assert (await closing[0]).unsettled == ()
-        assert isinstance(reply, Refusal)
-        assert reply.reason in (RefusalReason.SHUTTING_DOWN, RefusalReason.STOPPED), reply
-        for run in held.coordinator.sessions:
-            await settled(held, run)
-        late = await held.try_start(SILENT)
-        assert isinstance(late, Refusal) and late.reason is RefusalReason.SHUTTING_DOWN
-
-
-async def test_a_caller_that_goes_away_ends_nothing_and_leaves_nobody_waiting(tmp_path: Path) -> None:
-    async with holding(tmp_path) as held:
-        seen = asyncio.Event()
-        with at(Step.SUPERVISOR_STARTED, seen.set):
-            starting = asyncio.ensure_future(held.try_start(SILENT))
-            await seen.wait()
-            starting.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await starting
-        (run,) = held.coordinator.sessions
-        await held.until(run, lambda v: v.turns and v.turns[0].state is TurnState.ACCEPTED)
-        saying = asyncio.ensure_future(held.do(Say(run=run, text="more")))
-        await asyncio.wait([saying], timeout=0)
-        saying.cancel()
-        stopping = asyncio.ensure_future(held.do(Stop(run=run)))
-        await eventually(lambda: session_of(held, run).stop_reason)
-        stopping.cancel()
-        assert (await settled(held, run)).reason == EndReason.STOPPED
-
-
-async def test_what_is_said_while_it_ends_is_answered(tmp_path: Path) -> None:
-    async with holding(tmp_path) as held:
-        run = await working(held)
-        said = [asyncio.ensure_future(held.do(Say(run=run, text=f"{n}"))) for n in range(5)]
-        stop = asyncio.ensure_future(held.do(Stop(run=run, kill=True)))
-        said += [asyncio.ensure_future(held.do(Say(run=run, text=f"{n}"))) for n in range(5, 15)]
-        session = session_of(held, run)
-        await eventually(lambda: session.gone is not None)
-        said += [asyncio.ensure_future(held.do(Say(run=run, text=f"late {n}"))) for n in range(3)]
-        async with asyncio.timeout(15):
-            replies = await asyncio.gather(*said)
-            assert isinstance(await stop, Done)
-        refused = {one.reason for one in replies if isinstance(one, Refusal)}
-        assert refused <= {RefusalReason.FENCING, RefusalReason.ALREADY_ENDED} and refused
-        kept = [one for one in replies if isinstance(one, Said)]
-        rows = await held.coordinator.house.ledger.read(lambda tx: queued.of_run(tx, run))
-        assert len(rows) == len(kept) and {row.state for row in rows} <= {"unsent"}
-        await settled(held, run)
-
 
 # ------------------------------------------------------------------------------------------------------ a busy ledger
 

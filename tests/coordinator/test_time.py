@@ -56,7 +56,9 @@ spans = st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 1000)), max_size
 
 
 @given(spans, spans)
-def test_working_time_is_what_counting_each_moment_gives(turns: list[tuple[int, int]], waits: list[tuple[int, int]]) -> None:
+def test_working_time_is_what_counting_each_moment_gives(
+    turns: list[tuple[int, int]], waits: list[tuple[int, int]]
+) -> None:
     def covered(them: list[tuple[int, int]]) -> set[int]:
         return {moment for start, end in them for moment in range(start, end)}
 

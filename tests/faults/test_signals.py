@@ -95,7 +95,7 @@ def test_the_next_console_goes_on_with_what_was_left(tmp_path: Path, house: dict
         process.code()
         mark = nonce(house)
         assert carriers(mark)
-        # Another one without a screen comes and goes: it picks up what it finds, and leaves it when its own run is done.
+        # Another one without a screen picks up what it finds, and leaves it when its own run is done.
         quick = 'hi @@{"steps":[{"text":"hello"}]}@@'
         ran = run_footplate(house, "start", quick, "--plain", "--yes", *OPTIONS, cwd=other)
         assert ran.code == 0, ran.err
@@ -119,7 +119,7 @@ def spawn(house: dict[str, str], tree: Path) -> pexpect.spawn:
 
 def test_ctrl_c_interrupts_and_then_stops(tmp_path: Path, house: dict[str, str]) -> None:
     terminal = spawn(house, repository(tmp_path / "tree"))
-    terminal.expect("a long while")
+    terminal.expect("turn 1 working")
     terminal.sendintr()
     terminal.expect_exact("Ctrl-C again stops the run and everything that it started.")
     terminal.expect("turn 1 interrupted")
@@ -132,7 +132,7 @@ def test_ctrl_c_interrupts_and_then_stops(tmp_path: Path, house: dict[str, str])
 
 def test_the_end_of_the_terminal_leaves_it(tmp_path: Path, house: dict[str, str]) -> None:
     terminal = spawn(house, repository(tmp_path / "tree"))
-    terminal.expect("a long while")
+    terminal.expect("turn 1 working")
     terminal.sendeof()
     terminal.expect("Run 1 stays held until .*; footplate picks it up.")
     terminal.expect(pexpect.EOF)
@@ -143,7 +143,7 @@ def test_the_end_of_the_terminal_leaves_it(tmp_path: Path, house: dict[str, str]
 
 def test_a_window_that_is_closed_leaves_it(tmp_path: Path, house: dict[str, str]) -> None:
     terminal = spawn(house, repository(tmp_path / "tree"))
-    terminal.expect("a long while")
+    terminal.expect("turn 1 working")
     os.close(terminal.child_fd)
     terminal.closed, terminal.child_fd = True, -1
     wait_until(lambda: os.waitid(os.P_PID, terminal.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None, 30)
@@ -218,17 +218,20 @@ def wait_state(pid: int) -> str:
         return ""
 
 
-def test_nohup_takes_no_hangup_for_a_wish(tmp_path: Path, house: dict[str, str]) -> None:
+def test_under_nohup_a_hangup_is_nobodys_wish(tmp_path: Path, house: dict[str, str]) -> None:
     tree = repository(tmp_path / "tree")
-    with PlainProcess(BRIEF, repository=tree, environment=house, agent="practice", options=OPTIONS) as quiet:
-        quiet.saw("turn", n=1, state="accepted")
-        ignoring = subprocess.Popen(
-            ["nohup", sys.executable, "-m", "app.main", "ls", "--json"],
-            cwd=tree,
-            env=house,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        out, _ = ignoring.communicate(timeout=30)
-        assert json.loads(out)["runs"][0]["run"] == 1
+    command = ["nohup", sys.executable, "-m", "app.main", "start", BRIEF, "--plain", "--json", "--yes", *OPTIONS]
+    with subprocess.Popen(
+        command, cwd=tree, env=house, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        events = map(json.loads, process.stdout)
+        assert next(one for one in events if one["event"] == "turn" and one["state"] == "accepted")
+        process.send_signal(signal.SIGHUP)
+        process.stdin.write(b"queue\n")
+        process.stdin.flush()
+        assert next(events)["event"] == "queued", "it goes on as if nothing had been"
+        process.stdin.write(b"stop\n")
+        process.stdin.flush()
+        assert next(one for one in events if one["event"] == "ended")["reason"] == "stopped"
+        assert process.wait(30) == 1
