@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coordinator import adopt, closing, deeds, extending, launch, machine, orders, steps, turntimeout
+from coordinator import closing, deeds, extending, launch, machine, orders, steps, timers, turntimeout
 from coordinator.api import EndingView, OperatorCommand, Reply
 from coordinator.custody import processes
 from coordinator.custody.client import Supervisor
@@ -31,11 +31,11 @@ from coordinator.recording import EffectiveLimits, NewTurn
 from coordinator.rows import SessionRows, read_rows
 from coordinator.terms import Terms
 from coordinator.wallclock import WallClock
-from store import attention, custody
+from store import custody
 from store.db import Tx
 from store.faults import LedgerBusy, StorageFault
 from store.refusal import Refusal
-from store.vocab import AttentionKind, CustodyId, DecisionId, EndReason, MicroUsd, Millis, RunId
+from store.vocab import CustodyId, DecisionId, EndReason, MicroUsd, Millis, RunId
 
 log = logging.getLogger(__name__)
 
@@ -269,7 +269,7 @@ class HeldSession:
             return
         while self.gone is None and not self.left:
             await self.inbox.wait(self._next_deadline())
-            await self._timers()
+            await timers.fire(self)
             while (given := self.inbox.take_command()) is not None:
                 if isinstance(given, Order):
                     await orders.obey(self, given)
@@ -333,7 +333,7 @@ class HeldSession:
         if self.interrupt_write and any(
             isinstance(one.event, base.ControlAcked) and one.event.id == self.interrupt_write for one in batch.feed
         ):
-            await self._interrupt_heard()
+            await timers.interrupt_heard(self)
         if self.cost_ask:
             await extending.take_baseline(self, batch.feed)
         for act in batch.acts:
@@ -353,7 +353,7 @@ class HeldSession:
                 due = self.deadlines.get("renew")
                 if due is not None and due <= self.house.clock.monotonic():
                     # This actor is alive and waits: a locked ledger must not look like a lost console to its keeper.
-                    await self._renew()
+                    await timers.renew(self)
                 await asyncio.sleep(0.2)
                 continue
             if self.house.trouble:
@@ -419,30 +419,6 @@ class HeldSession:
         now = self.house.clock.monotonic()
         return min([60.0, *(at - now for at in self.deadlines.values())])
 
-    async def _timers(self) -> None:
-        now = self.house.clock.monotonic()
-        due = [name for name, at in self.deadlines.items() if at <= now]
-        for name in due:
-            self.deadlines.pop(name, None)
-            match name:
-                case "renew":
-                    await self._renew()
-                case "start":
-                    if not self.state.ready:
-                        self.order_end(EndReason.START_TIMEOUT)
-                case "interrupt":
-                    await self.decide(machine.InterruptLate())
-                case "interrupt-ack":
-                    await self._interrupt_heard()
-                case "catch-up":
-                    await self._catch_up()
-                case "silence":
-                    await self._stalled()
-                case turntimeout.TIMER:
-                    await turntimeout.passed(self)
-                case _:
-                    log.warning("run %s: no timer is called %s", self.run_id, name)
-
     def leave(self, until_seconds: float) -> None:
         """Give it back without an end: its keeper holds it so long."""
         self.inbox.command(LeaveAsked(seconds=until_seconds))
@@ -455,74 +431,6 @@ class HeldSession:
             await supervisor.hold(seconds, reason=EndReason.LAPSED, expires_at_ms=self.limits.expires_at)
             await supervisor.detach()
         self.left = True
-
-    async def _renew(self) -> None:
-        """Say to the supervisor that this actor answers. Expiry is looked at here too, by the wall clock."""
-        supervisor, timing = self.supervisor, self.house.settings.timing
-        self.set_deadline("renew", timing.hold_renewal)
-        if supervisor is None or self.stop_reason is not None:
-            return
-        self.wall, stepped = self.wall.at(self.house.clock.now(), self.house.clock.monotonic())
-        left = self.wall.left(self.limits.expires_at)
-        if stepped:
-            await self._clock_stepped(left)
-        if left <= 0:
-            self.order_end(EndReason.EXPIRED)
-            return
-        remaining, reason = timing.hold_seconds, EndReason.CONSOLE_LOST
-        if left < remaining:
-            remaining, reason = left, EndReason.EXPIRED
-        lapse = self.house.attendance.lapses_in(self.house.clock.monotonic())
-        if lapse < remaining:
-            remaining, reason = lapse, EndReason.LAPSED
-        late = self.turn_watch.left(timing.turn_timeout, self.house.clock.monotonic())
-        if late is not None and late < remaining and self.house.settings.at_timeout == "fence":
-            remaining, reason = late, EndReason.TURN_TIMEOUT
-        with contextlib.suppress(ConnectionError, OSError):
-            # Bounded: one that does not answer must not keep this actor from a stop.
-            async with asyncio.timeout(timing.command):
-                # The keeper looks at the wall clock too; while a step of it is being told, it must not.
-                end = self.limits.expires_at if self.wall.grace_until is None else None
-                await supervisor.hold(remaining, reason=reason, expires_at_ms=end)
-        self._look_for_silence()
-
-    async def _interrupt_heard(self) -> None:
-        self.interrupt_write = ""
-        self.set_deadline("interrupt-ack", None)
-        await self.decide(machine.InterruptHeard())
-
-    async def _catch_up(self) -> None:
-        supervisor = self.supervisor
-        size = supervisor.facts.get("spool_size") if supervisor is not None else 0
-        if isinstance(size, int) and self.ingest.position < size and self.gone is None:
-            self.set_deadline("catch-up", 0.02)
-            return
-        await adopt.catch_up(self)
-
-    def _look_for_silence(self) -> None:
-        working = bool(self.state.turns) and not self.live.tools and not self.rows.open_decisions
-        if not working:
-            self.set_deadline("silence", None)
-        elif "silence" not in self.deadlines:
-            self.set_deadline("silence", self.house.settings.timing.stalled_after)
-
-    async def _clock_stepped(self, left: float) -> None:
-        """The wall clock ran ahead (it was set, or the machine slept): a person is told before anything ends by it."""
-        text = f"the clock stepped forward; this run ends in {max(0, int(left / 60))} minutes by it"
-        await self.write(
-            lambda tx: attention.raise_(tx, run=self.run_id, kind=AttentionKind.ENDS_SOON, key="clock", text=text)
-        )
-
-    async def _stalled(self) -> None:
-        last = self.live.last_event_at
-        silent = self.house.clock.now() - (last or self.house.clock.now())
-        if not self.state.turns or silent < self.house.settings.timing.stalled_after * 1000:
-            return
-        text = f"silent for {int(silent / 60000)} minutes"
-        await self.write(
-            lambda tx: attention.raise_(tx, run=self.run_id, kind=AttentionKind.STALLED, key="silent", text=text)
-        )
-        self.house.changed()
 
     async def stamp_refused(self) -> bool:
         """Whether the custody is no longer open to a first byte."""

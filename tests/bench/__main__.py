@@ -20,6 +20,7 @@ BENCHES = {
     "start": "From the shell prompt to the screen",
     "store": "The ledger",
     "hold": "Through the real coordinator and the real console",
+    "poke": "Commands from another process",
     "stop": "The keeper process alone",
     "driver": "Reading what an agent prints",
     "transcript": "The conversation on the screen",

@@ -9,11 +9,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
-from coordinator.api import Extend, Say, Stop
+from coordinator.api import AnswerDecision, Extend, Revoke, Say, Stop
 from coordinator.clock import RealClock
 from coordinator.commands import ForAnother, asked_body
+from coordinator.drivers.base import Allow
 from coordinator.poke import poke
 from store import commands, incarnations
 from store.db import read_ledger, write_ledger
@@ -21,9 +23,11 @@ from store.open import connect
 from store.tx import Tx
 from store.vocab import RunId, TurnState
 from tests.bench.figures import Figure, median, percentile
-from tests.coordinator.held import Holding, holding, script
+from tests.coordinator.held import QUICK, Holding, bash, holding, script
 
 ROUNDS = 60
+ENDS = ("answer", "revoke", "stop")
+"""Asked once each."""
 GOAL = 100.0
 """Milliseconds, for say, answer, extend, revoke and stop alike: they go the same way."""
 
@@ -67,14 +71,20 @@ async def _measured(held: Holding, folder: Path, run: RunId) -> dict[str, list[t
         times["say"].append(await asyncio.to_thread(asker.ask, Say(run=run, text="later"), socket))
         times["extend"].append(await asyncio.to_thread(asker.ask, Extend(run=run, turns=1), socket))
     times["stop"].append(await asyncio.to_thread(asker.ask, Stop(run=run), socket))
+    await held.until(run, lambda view: view.outcome is not None)
+    asking = await held.start("go " + script(bash("true"), {"do": "silence"}))
+    view = await held.until(asking, lambda view: bool(view.decisions))
+    asked = view.decisions[0]
+    answer = AnswerDecision(
+        run=asking, decision=asked.id, revision=asked.revision, payload_hash=asked.payload_hash, answer=Allow()
+    )
+    times["answer"] = [await asyncio.to_thread(asker.ask, answer, socket)]
+    times["revoke"] = [await asyncio.to_thread(asker.ask, Revoke(run=asking), socket)]
+    await held.until(asking, lambda view: view.outcome is not None)
     return times
 
 
 async def _run(folder: Path) -> dict[str, list[tuple[float, float]]]:
-    from dataclasses import replace
-
-    from tests.coordinator.held import QUICK
-
     # The owner's own look is a second apart, as in use: what is measured is the poke.
     async with holding(folder, timing=replace(QUICK, command_poll=1.0)) as held:
         run = await held.start("go " + script({"do": "silence"}))
@@ -85,13 +95,13 @@ async def _run(folder: Path) -> dict[str, list[tuple[float, float]]]:
 def measure() -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="footplate-bench-") as folder:
         times = asyncio.run(_run(Path(folder)))
-    taken = [one for verb in ("say", "extend", "stop") for one, _ in times[verb]]
+    taken = [one for of_verb in times.values() for one, _ in of_verb]
     return [
         Figure(name="another process's command reaches its owner, median", value=median(taken), goal=GOAL),
         Figure(name="… 95th percentile", value=percentile(taken, 0.95), goal=GOAL),
         Figure(name="say: asked, done and answered, median", value=median(e for _, e in times["say"]), goal=GOAL),
         Figure(name="extend: signed and answered, median", value=median(e for _, e in times["extend"]), goal=GOAL),
-        Figure(name="stop: taken by its owner", value=times["stop"][0][0], goal=GOAL),
+        *(Figure(name=f"{verb}: taken by its owner", value=times[verb][0][0], goal=GOAL) for verb in ENDS),
     ]
 
 

@@ -1,4 +1,4 @@
-"""The session machine's decisions, read as transcripts: what is done after each input, in the design's order of settlement."""
+"""The session machine, read as transcripts: what is done after each input, in the design's order of settlement."""
 
 from collections.abc import Sequence
 

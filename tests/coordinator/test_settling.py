@@ -1,4 +1,4 @@
-"""Admission, which costs no signature when it refuses, and the end of a hold, in one transaction by the spool's proof."""
+"""Admission, which costs no signature when it refuses, and the end of a hold by what the spool proves, each whole."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the tests of storms are made of: a step to act at, a locked ledger, and the proof that a run left nothing behind."""
+"""What the tests of storms are made of: a step to act at, a locked ledger, the proof that a run left nothing behind."""
 
 import asyncio
 import sqlite3

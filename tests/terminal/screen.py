@@ -21,6 +21,7 @@ import pexpect
 import pyte
 
 from tests.fakes.accounts import leave_nothing
+from tests.fakes.plain_process import run_footplate
 from tests.waiting import wait_until
 
 ALONE = 0.09
@@ -58,6 +59,8 @@ class Screen:
         self._last_key = 0.0
         self._cooked = False
         self.started_at = time.monotonic()
+        self.environment = dict(environment)
+        self.cwd = cwd
         command, *rest = [*program, *arguments]
         self.child = pexpect.spawn(
             command, rest, cwd=str(cwd), env=dict(environment), dimensions=(rows, columns), timeout=30, echo=False
@@ -78,6 +81,8 @@ class Screen:
                 wait_until(lambda: not self.child.isalive(), 40, "the console ends at a TERM")
             finally:
                 self.child.close(force=True)
+                # Told to go, it leaves what it holds.
+                run_footplate(self.environment, "stop", "--all", cwd=self.cwd)
         self._reader.join(10)
         self.child.close(force=True)
         leave_nothing(self._home)

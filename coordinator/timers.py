@@ -1,0 +1,117 @@
+"""The timers of one session: what is due, renewals of the hold, silence, clocks that step. Named, few, and all here.
+
+Durations are monotonic. A timer only says that its time has come; what then happens is the machine's, or the keeper's.
+"""
+
+import asyncio
+import contextlib
+import logging
+from typing import TYPE_CHECKING
+
+from coordinator import adopt, machine, turntimeout
+from store import attention
+from store.vocab import AttentionKind, EndReason
+
+if TYPE_CHECKING:
+    from coordinator.session import HeldSession
+
+log = logging.getLogger(__name__)
+
+
+async def fire(session: "HeldSession") -> None:
+    now = session.house.clock.monotonic()
+    due = [name for name, at in session.deadlines.items() if at <= now]
+    for name in due:
+        session.deadlines.pop(name, None)
+        match name:
+            case "renew":
+                await renew(session)
+            case "start":
+                if not session.state.ready:
+                    session.order_end(EndReason.START_TIMEOUT)
+            case "interrupt":
+                await session.decide(machine.InterruptLate())
+            case "interrupt-ack":
+                await interrupt_heard(session)
+            case "catch-up":
+                await _catch_up(session)
+            case "silence":
+                await _stalled(session)
+            case turntimeout.TIMER:
+                await turntimeout.passed(session)
+            case _:
+                log.warning("run %s: no timer is called %s", session.run_id, name)
+
+
+async def renew(session: "HeldSession") -> None:
+    """Say to the supervisor that this actor answers. Expiry is looked at here too, by the wall clock."""
+    supervisor, timing = session.supervisor, session.house.settings.timing
+    session.set_deadline("renew", timing.hold_renewal)
+    if supervisor is None or session.stop_reason is not None:
+        return
+    session.wall, stepped = session.wall.at(session.house.clock.now(), session.house.clock.monotonic())
+    left = session.wall.left(session.limits.expires_at)
+    if stepped:
+        await _clock_stepped(session, left)
+    if left <= 0:
+        session.order_end(EndReason.EXPIRED)
+        return
+    remaining, reason = timing.hold_seconds, EndReason.CONSOLE_LOST
+    if left < remaining:
+        remaining, reason = left, EndReason.EXPIRED
+    lapse = session.house.attendance.lapses_in(session.house.clock.monotonic())
+    if lapse < remaining:
+        remaining, reason = lapse, EndReason.LAPSED
+    late = session.turn_watch.left(timing.turn_timeout, session.house.clock.monotonic())
+    if late is not None and late < remaining and session.house.settings.at_timeout == "fence":
+        remaining, reason = late, EndReason.TURN_TIMEOUT
+    with contextlib.suppress(ConnectionError, OSError):
+        # Bounded: one that does not answer must not keep this actor from a stop.
+        async with asyncio.timeout(timing.command):
+            # The keeper looks at the wall clock too; while a step of it is being told, it must not.
+            end = session.limits.expires_at if session.wall.grace_until is None else None
+            await supervisor.hold(remaining, reason=reason, expires_at_ms=end)
+    _look_for_silence(session)
+
+
+async def interrupt_heard(session: "HeldSession") -> None:
+    session.interrupt_write = ""
+    session.set_deadline("interrupt-ack", None)
+    await session.decide(machine.InterruptHeard())
+
+
+async def _catch_up(session: "HeldSession") -> None:
+    supervisor = session.supervisor
+    size = supervisor.facts.get("spool_size") if supervisor is not None else 0
+    if isinstance(size, int) and session.ingest.position < size and session.gone is None:
+        session.set_deadline("catch-up", 0.02)
+        return
+    await adopt.catch_up(session)
+
+
+def _look_for_silence(session: "HeldSession") -> None:
+    working = bool(session.state.turns) and not session.live.tools and not session.rows.open_decisions
+    if not working:
+        session.set_deadline("silence", None)
+    elif "silence" not in session.deadlines:
+        session.set_deadline("silence", session.house.settings.timing.stalled_after)
+
+
+async def _clock_stepped(session: "HeldSession", left: float) -> None:
+    """The wall clock ran ahead (it was set, or the machine slept): a person is told before anything ends by it."""
+    text = f"the clock stepped forward; this run ends in {max(0, int(left / 60))} minutes by it"
+    await session.write(
+        lambda tx: attention.raise_(tx, run=session.run_id, kind=AttentionKind.ENDS_SOON, key="clock", text=text)
+    )
+
+
+async def _stalled(session: "HeldSession") -> None:
+    last = session.live.last_event_at
+    silent = session.house.clock.now() - (last or session.house.clock.now())
+    if not session.state.turns or silent < session.house.settings.timing.stalled_after * 1000:
+        return
+    text = f"silent for {int(silent / 60000)} minutes"
+    await session.write(
+        lambda tx: attention.raise_(tx, run=session.run_id, kind=AttentionKind.STALLED, key="silent", text=text)
+    )
+    session.house.changed()
