@@ -189,6 +189,8 @@ class Worker:
     def _agent_left(self, status: int) -> None:
         code = os.waitstatus_to_exitcode(status)
         self._agent_alive = False
+        if self._gone:
+            return  # the books are closed: nothing comes after *end*
         self._report()  # the exec may have failed: then it never was the agent
         if self._generation in self._failures:
             return
@@ -319,6 +321,8 @@ class Worker:
         """The ladder is through: the receipt, and unless the hold goes on, the end."""
         ladder = self._ladder
         assert ladder is not None
+        # What was seen dead may still want waiting for: its exit belongs before the receipt, in the spool and in it.
+        self._reap()
         self._stdin.close("fenced")
         self._output.drain()
         if self._agent is not None and self._agent.report >= 0:
