@@ -50,6 +50,8 @@ class Stuck:
     found: tuple[EndedProcess, ...]
     """What is alive now and seems to be of it: its keeper, what carries its mark, what remained."""
     keeper_alive: bool
+    told: bool
+    """A look at it came to nothing before, and a person was told."""
 
 
 def look(tx: Tx, spool: Path, run: RunId, gone: Callable[[IncarnationId], bool]) -> Stuck | Refusal:
@@ -65,9 +67,10 @@ def look(tx: Tx, spool: Path, run: RunId, gone: Callable[[IncarnationId], bool])
         return Refusal(RefusalReason.ALREADY_ENDED, {"run": run})
     if held.state is not CustodyState.FENCING:
         return Refusal(RefusalReason.IN_FLIGHT, {"run": run, "custody": held.state})
-    told = [one for one in attention.open_items(tx) if one.run == run and one.kind is AttentionKind.PAGE]
+    pages = [one for one in attention.open_items(tx) if one.run == run and one.kind is AttentionKind.PAGE]
+    told = any(one.key in PAGES for one in pages)
     # Its console lives and nobody was told of trouble: it is being ended just now.
-    if not gone(held.incarnation) and row.outcome is None and not any(one.key in PAGES for one in told):
+    if not gone(held.incarnation) and row.outcome is None and not told:
         return Refusal(RefusalReason.FENCING, {"run": run})
     known = receipts.of_run(tx, run)
     receipt = receipt_from_facts(msgspec.json.decode(known[-1].body.encode())) if known else None
@@ -78,6 +81,7 @@ def look(tx: Tx, spool: Path, run: RunId, gone: Callable[[IncarnationId], bool])
         receipt=receipt,
         found=_found(held, receipt),
         keeper_alive=spoolfile.spool_is_locked(spool / held.id),
+        told=told,
     )
 
 

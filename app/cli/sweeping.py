@@ -35,11 +35,13 @@ def sweep(
             elsewhere.find(here.paths, number, as_json=json)
         _tell_nothing(as_json=json)
         return exits.Code.DONE
-    # Before anybody signs for what cannot be settled, it is tried once more: a later look may help.
-    passed = _pass_by(here, as_json=json)
     if number is None:
-        return _tell(here, passed, as_json=json)
-    stuck = _look(here, number, passed, as_json=json)
+        return _tell(here, _pass_by(here, as_json=json), as_json=json)
+    stuck = _known_stuck(here, number)
+    if stuck is None:
+        # Before anybody signs for what cannot be settled, it is tried once more: a later look may help.
+        exits.note(f"Trying once more to bring run {number} to its end first …")
+        stuck = _look(here, number, _pass_by(here, as_json=json), as_json=json)
     if stuck is None:
         said = (
             f"The books of run {number} could be closed after all; footplate show {number} has the report of its end."
@@ -94,6 +96,25 @@ def _pass_by(here: "Surroundings", *, as_json: bool) -> "Passed":
 
 
 # ------------------------------------------------------------------------------------------------------------ one stuck
+
+
+def _known_stuck(here: "Surroundings", run: "RunId") -> "Stuck | None":
+    """One of which the last look said so, and whose keeper is as mute as it was: asking it again takes only time."""
+    import asyncio
+
+    from coordinator.clock import RealClock
+    from coordinator.custody.client import read_cookie, status_by_socket
+    from coordinator.incarnation import gone_by_id
+    from coordinator.stuck import Stuck, look
+    from store.db import read_ledger
+
+    with read_ledger(here.paths.ledger, now=RealClock().now) as tx:
+        found = look(tx, here.paths.spool, run, gone_by_id(tx))
+    if not isinstance(found, Stuck) or not found.told or not found.keeper_alive:
+        return None
+    folder = here.paths.spool / found.held.id
+    answered = asyncio.run(status_by_socket(folder, read_cookie(folder) or ""))
+    return found if answered is None else None
 
 
 def _look(here: "Surroundings", run: "RunId", passed: "Passed", *, as_json: bool) -> "Stuck | None":

@@ -11,6 +11,7 @@ from textual.timer import Timer
 from app.console.keys import Where
 from app.console.screens.asking import Quit, StopAllSheet
 from app.console.screens.reading import Details
+from app.console.views.announcing import announced
 from app.console.views.lists import ordered
 from app.console.views.standing import foreign
 from app.wording import sentence
@@ -53,7 +54,10 @@ class Viewing:
     def take(self, snapshot: ConsoleSnapshot) -> None:
         if self._deeds.away:
             return
+        before = self._deeds.drive.snapshot
         self._deeds.drive.take(snapshot)
+        if self._deeds.app.options.announce and (said := announced(before, snapshot)):
+            self._deeds.drive.say("; ".join(said), "grey")
         session = self._deeds.session
         if session is not None:
             self._set_history(session)

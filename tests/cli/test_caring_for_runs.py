@@ -5,15 +5,27 @@ import json
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pexpect
+import pytest
 
+from app.cli import sweeping
+from app.cli.surroundings import Surroundings
+from app.config import Config
+from app.paths import find
+from app.wiring import house_settings
 from app.wording import forbidden_in
+from coordinator.clock import RealClock
+from coordinator.constants import Timing
 from coordinator.custody.client import read_cookie, status_by_socket
 from coordinator.custody.processes import carriers, kill_carriers
 from coordinator.custody.spoolfile import spool_is_locked
+from coordinator.custody.types import Ladder
+from coordinator.ids import RealIds
+from coordinator.passing import Passed, pass_by
 from store import custody, entries
 from store.db import read_ledger
 from store.vocab import CustodyState, Millis, RunId
@@ -23,6 +35,8 @@ from tests.waiting import wait_until
 
 DEAR = '@@{"steps":[{"text":"dear","cost":0.5}]}@@'
 FIRST = RunId(1)
+IMPATIENT = Timing(attach=0.3, ladder=Ladder(farewell=0.1, eof=0.1, term=0.1, total=0.1, not_dying=0.5))
+"""For a keeper that will not answer however long it is waited for."""
 
 
 def hold_of(home: Path) -> custody.Custody:
@@ -163,7 +177,9 @@ def test_a_look_that_passes_by_changes_nothing_of_what_lives_on(tmp_path: Path) 
         assert footplate(home, "verify").out == "The ledger is whole.\n"
 
 
-def test_what_cannot_be_proven_is_closed_over_a_persons_name(tmp_path: Path) -> None:
+def test_what_cannot_be_proven_is_closed_over_a_persons_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with held(tmp_path, LONG) as run:
         run.saw("turn", n=1, state="accepted")
         home = run.home
@@ -171,11 +187,22 @@ def test_what_cannot_be_proven_is_closed_over_a_persons_name(tmp_path: Path) -> 
         run.process.wait()
         hold = hold_of(home)
         assert hold.supervisor_pid is not None
+        here = Surroundings(paths=find({"FOOTPLATE_HOME": str(home)}), config=Config(), operator="Ada")
         os.kill(hold.supervisor_pid, signal.SIGSTOP)  # alive, and answers nothing
         try:
-            ran = footplate(home, "sweep")
-            assert ran.code == 3
-            assert "The end of run 1 cannot be proven; footplate sweep --settle 1 shows why" in ran.out
+            passed = asyncio.run(
+                pass_by(
+                    settings=replace(house_settings(here.config, here.paths, os.environ), timing=IMPATIENT),
+                    profiles=(),
+                    ledger_path=here.paths.ledger,
+                    clock=RealClock(),
+                    ids=RealIds(),
+                )
+            )
+            assert isinstance(passed, Passed) and passed.unsettled == (1,)
+            assert sweeping._tell(here, passed, as_json=False) == 3
+            said = capsys.readouterr().out
+            assert "The end of run 1 cannot be proven; footplate sweep --settle 1 shows why" in said
             listed = json.loads(footplate(home, "ps", "--json").out)
             assert [one["state"] for one in listed["holds"]] == ["fencing"] and listed["leftovers"] == []
 

@@ -20,11 +20,7 @@ from tests.console.driving import settled
 from tests.console.scenes import SCENES
 from tests.fakes.backend import FakeBackend
 
-WIDE = tuple(SCENES)
-NARROW = (
-    "start", "terms", "form", "driving", "working", "permission", "question", "edit", "ending", "ended", "stop-all",
-    "details", "commands", "help", "budget",
-)  # fmt: skip
+NAMES = tuple(SCENES)
 LOOKS: dict[str, ConsoleOptions] = {
     "ascii": ConsoleOptions(home="/home/mara", ascii=True),
     "light": ConsoleOptions(home="/home/mara", theme="light"),
@@ -59,13 +55,13 @@ def picture(name: str, compare: Compare, size: tuple[int, int], options: Console
 
 
 @pytest.mark.snapshot
-@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize("name", NAMES)
 def test_at_120_columns(name: str, snap_compare: Compare) -> None:
     assert picture(name, snap_compare, (120, 40))
 
 
 @pytest.mark.snapshot
-@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("name", NAMES)
 def test_at_80_columns(name: str, snap_compare: Compare) -> None:
     assert picture(name, snap_compare, (80, 24))
 
