@@ -125,6 +125,9 @@ async def carry_out(coordinator: "Coordinator", row: commands.Command) -> None:
     if command is None:
         reply = Refusal(RefusalReason.NOT_AN_OPTION, {"option": str(row.verb)})
     else:
+        if not isinstance(command, Stop | StopAll):
+            # Who orders something from a terminal is there. A stop says nothing of the kind: it may come from a script.
+            coordinator.beat()
         reply = await coordinator.handle(command, row.operator)
     state, answer = _answer_of(reply)
 

@@ -234,7 +234,8 @@ def step(state: SessionState, given: Input) -> tuple[SessionState, Sequence[Effe
             s.to(cumulative=given.cumulative)
         case Extended():
             s.to(limits=replace(state.limits, budget=given.budget, max_turns=given.max_turns), warned=False, unwanted=0)
-            s.out(BookAttention(kind=AttentionKind.BUDGET, key="budget", text="", raised=False))
+            for key in ("budget", "warning"):
+                s.out(BookAttention(kind=AttentionKind.BUDGET, key=key, text="", raised=False))
             _next(s)
     return s.state, s.effects
 
@@ -392,6 +393,7 @@ def _warn(s: _Step) -> None:
     if budget is None or s.state.warned or s.state.spent * 10 < budget * 8 or s.state.spent >= budget:
         return
     s.to(warned=True)
+    s.out(BookAttention(kind=AttentionKind.BUDGET, key="warning", text="has used 80 % of its money"))
 
 
 def _mailbox_read(s: _Step, read: MailboxRead) -> None:

@@ -19,6 +19,7 @@ from store.vocab import (
     TurnState,
 )
 from tests.coordinator.held import holding, script
+from tests.waiting import eventually
 
 
 async def test_more_turns_are_signed_and_used(tmp_path: Path) -> None:
@@ -72,3 +73,17 @@ async def test_a_pool_counts_key_billing_only_and_reserves_what_is_held(tmp_path
             return spent, pool_refused(tx, pools, wanted=MicroUsd(0))  # type: ignore[arg-type]
 
         assert await ledger.read(look) == (0, None), "play money is no money"
+
+
+async def test_at_four_fifths_of_the_money_it_is_said_and_nothing_is_held(tmp_path: Path) -> None:
+    async with holding(tmp_path) as held:
+        run = await held.start("go " + script({"text": "dear", "cost": 0.42}), budget=MicroUsd(500_000))
+
+        def said() -> list[str]:
+            return [item.text for item in held.coordinator.snapshot().attention if item.run == run]
+
+        await eventually(lambda: said() == ["has used 80 % of its money"])
+        view = await held.until(run, lambda v: v.turns[0].state is TurnState.SETTLED)
+        assert not view.at_budget
+        await held.do(Extend(run=run, money=MicroUsd(1_000_000)))
+        await eventually(lambda: said() == [])
