@@ -61,6 +61,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+SHOWN_AGAIN = 2_000
+"""The newest events from which the panel (plan, context, what runs in the background) is made again."""
+
 FLYING = (TurnState.RECORDED, TurnState.WRITTEN, TurnState.ACCEPTED)
 
 
@@ -106,6 +109,8 @@ async def adopt(session: "HeldSession") -> Refusal | None:
     session.state = state_of(session.rows, session.state.limits, ready=await _is_ready(session, row))
     session.concluding = await _concluding(session) if session.state.concluding else None
     _drivers(session, row)
+    for known in await house.ledger.read(lambda tx: events.page(tx, session.run_id, limit=SHOWN_AGAIN, newest=True)):
+        session.live.absorb(eventcodec.decode(known.kind, known.body), known.at)
     await _baseline(session)
     for turn in session.rows.turns:
         if turn.state in FLYING and turn.source is not TurnSource.AGENT:

@@ -231,6 +231,8 @@ async def close(session: "HeldSession") -> None:
     steps.reach(Step.CLOSED)
     session.rows = await session.house.ledger.read(lambda tx: read_rows(tx, session.run_id))
     show_gone(session, receipt.total_ms)
+    session.live.background, session.live.status = (), ""
+    session.live.tools.clear()
     if session.failure is None and not session.started.done():
         facts: dict[str, Fact] = {"agent": session.terms.agent, "program": session.terms.program}
         facts |= {"what": reason, "exit": receipt.agent_exit, "stderr": session.live.stderr_tail[-2000:]}

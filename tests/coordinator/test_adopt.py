@@ -72,7 +72,8 @@ async def everything_once(held: Holding, run: RunId) -> None:
 
 async def test_the_next_console_carries_on_the_same_live_turn(tmp_path: Path) -> None:
     steps = [{"text": f"part {n} " + "word " * 50, "slow": 0.01, "chunks": 20} for n in range(1)]
-    brief = "go " + script(bash("echo one > one.txt"), *steps, {"text": "the end"})
+    plan = {"tools": [{"name": "TodoWrite", "input": {"todos": [{"content": "look", "status": "pending"}]}}]}
+    brief = "go " + script(plan, bash("echo one > one.txt"), *steps, {"text": "the end"})
     first = Killed(tmp_path, brief)
     seen = await asyncio.to_thread(first.until, lambda said: said["decisions"] == ["open"])
     first.kill()
@@ -82,6 +83,7 @@ async def test_the_next_console_carries_on_the_same_live_turn(tmp_path: Path) ->
         assert held.coordinator.swept.picked_up == (run,)
         view = await held.until(run, lambda v: v.decisions and v.decisions[0].state is DecisionState.OPEN)
         asked = view.decisions[0]
+        assert view.plan == (("pending", "look"),), "what the panel shows comes back with the hold"
         answer = AnswerDecision(run=run, decision=asked.id, revision=1, payload_hash=asked.payload_hash, answer=Allow())
         assert isinstance(await held.do(answer), Done)
         view = await held.until(run, lambda v: v.turns[0].state is TurnState.SETTLED)
