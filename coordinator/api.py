@@ -116,6 +116,8 @@ class Proposal:
     preamble_text: str = ""
     agents: tuple[str, ...] = ()
     """Profiles that could be chosen."""
+    uncommitted: int = 0
+    """Files with changes that a tree of its own will not have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

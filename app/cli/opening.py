@@ -234,9 +234,8 @@ def show_terms(backend: Backend, proposal: Proposal) -> None:
     """The one sentence that is agreed to, and what a person should know beside it."""
     snapshot = backend.snapshot()
     printing.told(printing.one_line(terms_sentence(proposal.terms, snapshot.now), 2000))
-    repository = snapshot.repository
-    if repository is not None and repository.dirty_files and proposal.terms.tree_kind == "worktree":
-        files = plural(repository.dirty_files, "file")
+    if proposal.uncommitted:
+        files = plural(proposal.uncommitted, "file")
         printing.told(f"Changes in {files} that are not committed are not in the new tree.")
     if proposal.own_rules:
         rules = ", ".join(printing.one_line(rule, 60) for rule in proposal.own_rules)

@@ -3,12 +3,15 @@
 What is tried elsewhere in the tests already is not tried again; ``rows.toml`` says where each kind is.
 """
 
+import asyncio
 import json
+import os
+import signal
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
-from coordinator.api import AnswerDecision, Done, Say, Stop
+from coordinator.api import AnswerDecision, Done, Said, Say, Stop
 from coordinator.custody.processes import carriers, name_of
 from coordinator.drivers.base import Allow
 from coordinator.profiles import builtin
@@ -24,7 +27,7 @@ STUBBORN = """
 (setsid sh -c 'trap "" HUP TERM; exec sleep 7602' &)
 (setsid sh -c 'read line <fifo; echo late >canary' &)
 (read answer </dev/tty) 2>/dev/null
-exec cat <fifo
+exec cat fifo
 """
 
 
@@ -37,7 +40,7 @@ async def test_a_stop_works_whatever_the_tool_does(tmp_path: Path) -> None:
         answer = AnswerDecision(run=run, decision=asked.id, revision=1, payload_hash=asked.payload_hash, answer=Allow())
         assert isinstance(await held.do(answer), Done)
         nonce = held.coordinator.sessions[run].nonce
-        wanted = {"sleep 7601", "sleep 7602", "cat"}
+        wanted = {"sleep 7601", "sleep 7602", "cat fifo"}
         await eventually(lambda: wanted <= {name_of(pid) for pid in carriers(nonce)})
         assert isinstance(await held.do(Stop(run=run)), Done)
         await settled(held, run)
@@ -54,7 +57,7 @@ async def test_no_row_says_ended_before_the_processes_are(tmp_path: Path) -> Non
         deaf = script({"do": "ignore", "what": ["eof", "term", "hup", "end_session"]}, {"do": "silence"})
         run = await held.start("go " + deaf)
         await held.until(run, lambda v: v.turns and v.turns[0].state is TurnState.ACCEPTED)
-        assert isinstance(await held.do(Say(run=run, text="the operator steers")), object)
+        assert isinstance(await held.do(Say(run=run, text="the operator steers")), Said)
         nonce = held.coordinator.sessions[run].nonce
         ledger = sqlite3.connect(f"file:{tmp_path / 'ledger.db'}?mode=ro", uri=True)
         seen: list[tuple[object, int]] = []
@@ -65,9 +68,11 @@ async def test_no_row_says_ended_before_the_processes_are(tmp_path: Path) -> Non
             seen.append((outcome, len(living)))
             return outcome is not None
 
-        assert isinstance(await held.do(Stop(run=run)), Done) or True
+        stopping = asyncio.ensure_future(held.do(Stop(run=run)))
         await eventually(over)
         ledger.close()
+        assert isinstance(await stopping, Done)
+        assert any(living for _, living in seen), "it was looked at while the agent still lived"
         assert [living for outcome, living in seen if outcome is not None] == [0]
         await settled(held, run)
 
@@ -101,7 +106,7 @@ async def test_the_conversation_is_in_the_ledger_before_the_brief_goes(tmp_path:
         run = await working(held)
         view = held.view(run)
         ledger = sqlite3.connect(f"file:{tmp_path / 'ledger.db'}?mode=ro", uri=True)
-        rows = ledger.execute("SELECT seq, kind, body FROM entries WHERE chain = ? ORDER BY seq", (run,)).fetchall()
+        rows = ledger.execute("SELECT seq, kind, body FROM entries WHERE run = ? ORDER BY seq", (run,)).fetchall()
         ledger.close()
         assert view is not None and view.native_id
         told = [seq for seq, _, body in rows if view.native_id in str(json.loads(body))]
@@ -132,9 +137,6 @@ async def test_silence_is_told_and_ends_nothing(tmp_path: Path) -> None:
 
 async def test_an_agent_killed_while_it_asks_takes_its_question_along(tmp_path: Path) -> None:
     """The prompt goes at once, a late answer is told so, and the run is closed by nobody's hand."""
-    import os
-    import signal
-
     async with holding(tmp_path) as held:
         run = await held.start("go " + script(bash("echo ran > ran.txt"), {"text": "done"}))
         view = await held.until(run, lambda v: v.decisions and v.decisions[0].state is DecisionState.OPEN)
@@ -146,6 +148,6 @@ async def test_an_agent_killed_while_it_asks_takes_its_question_along(tmp_path: 
         late = await held.do(
             AnswerDecision(run=run, decision=asked.id, revision=1, payload_hash=asked.payload_hash, answer=Allow())
         )
-        assert isinstance(late, Refusal) and late.reason in (RefusalReason.STALE, RefusalReason.RUN_OVER), late
+        assert isinstance(late, Refusal) and late.reason in (RefusalReason.STALE, RefusalReason.ALREADY_ENDED), late
         await settled(held, run)
         assert not (held.tree / "ran.txt").exists()

@@ -1,11 +1,11 @@
-"""Questions and money as they went wrong elsewhere: two answers, three requests, one session in another's way, sums that
-differ."""
+"""Questions and money as they went wrong elsewhere: two answers, three requests, one session in another's way, sums
+that differ."""
 
 import asyncio
 import json
 from pathlib import Path
 
-from coordinator.api import AnswerDecision, Done, LeaveAll, Said, Say, Stop
+from coordinator.api import AnswerDecision, Done, Finish, Group, LeaveAll, Said, Say, Stop
 from coordinator.drivers.base import Allow, DecisionAsked, DecisionResolved, Deny
 from coordinator.drivers.claude import ClaudeDriver
 from coordinator.terms import TreeKind
@@ -64,7 +64,9 @@ async def test_a_question_here_is_in_the_way_of_nothing_there(tmp_path: Path) ->
         assert view.decisions[0].state is DecisionState.OPEN
         assert isinstance(await held.do(Stop(run=asking)), Done)
         await settled(held, asking)
-        await held.do(Stop(run=other, kill=True))
+        await held.do(Finish(run=other))
+        view = await held.until(other, lambda v: v.outcome is not None)
+        assert view.group is Group.ENDED, "what is over waits for nobody"
 
 
 async def test_what_was_spent_is_one_number_everywhere_and_outlives_the_console(tmp_path: Path) -> None:
