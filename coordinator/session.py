@@ -130,6 +130,8 @@ class HeldSession:
         """Who asked for more money, while the agent is started again for it."""
         self.finish_ordered = False
         self.reattached = 0
+        self.early: list[Order] = []
+        """Orders that came before it was known what the console before this one had under way."""
         self.left = False
         """Given back without an end: its keeper lives on, the next console picks it up."""
         self.config_before: ConfigReading | None = None
@@ -259,6 +261,8 @@ class HeldSession:
         while (left := self.inbox.take_command()) is not None:
             if isinstance(left, Order):
                 left.reply(closing.already_ended(self))
+        for order in self.early:
+            order.reply(closing.already_ended(self))
 
     async def _live(self) -> None:
         refused = await self._begin(self)
@@ -271,7 +275,9 @@ class HeldSession:
             await self.inbox.wait(self._next_deadline())
             await timers.fire(self)
             while (given := self.inbox.take_command()) is not None:
-                if isinstance(given, Order):
+                if isinstance(given, Order) and "catch-up" in self.deadlines:
+                    self.early.append(given)
+                elif isinstance(given, Order):
                     await orders.obey(self, given)
                 elif isinstance(given, LeaveAsked):
                     await self._leave(given.seconds)

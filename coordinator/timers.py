@@ -87,6 +87,9 @@ async def _catch_up(session: "HeldSession") -> None:
         session.set_deadline("catch-up", 0.02)
         return
     await adopt.catch_up(session)
+    for order in session.early:
+        session.inbox.command(order)
+    session.early.clear()
 
 
 def _look_for_silence(session: "HeldSession") -> None:

@@ -137,7 +137,10 @@ async def _to_rest(held: Holding, run: RunId) -> None:
         view = held.view(run)
         for command in [one for one in (wanted(view) if view else []) if isinstance(one, AnswerDecision)]:
             await held.do(command)
-        await eventually(lambda: rests() or _asked(held, run), flight.PATIENCE)
+        try:
+            await eventually(lambda: rests() or _asked(held, run), flight.PATIENCE)
+        except AssertionError:
+            raise flight.Stuck(f"stuck at {held.view(run)}") from None
     await held.do(Stop(run=run))
     await held.until(run, lambda view: view.outcome is not None)
     session = held.coordinator.sessions.get(run)
