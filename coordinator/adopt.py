@@ -3,55 +3,34 @@ proves.
 
 The driver starts from its last snapshot and is fed again from that offset; what lies before the ledger's own offset
 is discarded there, so that no event is doubled and none is missing. What the machine knows comes from the ledger,
-never from the replay. What the old console had recorded and not sent is sent now only where the same bytes can be
-made again, and cancelled otherwise.
+never from the replay. What the old console had under way is in ``catchup.py``.
 """
 
 import asyncio
-import contextlib
 import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coordinator import (
-    closing,
-    decisioncodec,
-    deeds,
-    eventcodec,
-    launch,
-    machine,
-    mailbox,
-    parking,
-    settling,
-    steps,
-    writing,
-)
+from coordinator import catchup, closing, deeds, eventcodec, launch, machine, steps
 from coordinator.api import EndingView, Started
 from coordinator.custody import spoolfile
 from coordinator.custody.client import Supervisor, read_cookie
-from coordinator.custody.types import RecordKind, SpawnFailure, WriteProof
+from coordinator.custody.types import RecordKind, SpawnFailure
 from coordinator.drivers import registry
 from coordinator.drivers.base import ControlAcked
-from coordinator.recording import NewTurn, keyed_digest
 from coordinator.rows import SessionRows
 from coordinator.steps import Step
-from store import control_writes, decisions, events, evidence
-from store.control_writes import ControlWrite
+from store import events, evidence
 from store.custody import Custody
 from store.db import Tx
-from store.decisions import Decision
 from store.refusal import Refusal
-from store.turns import Turn
 from store.vocab import (
     AuthorizationState,
     CustodyState,
-    DecisionKind,
-    DecisionState,
     EndReason,
     EvidenceKind,
     MicroUsd,
-    TurnResultKind,
     TurnSource,
     TurnState,
 )
@@ -230,50 +209,6 @@ def _why_not(session: "HeldSession") -> str | None:
     return None
 
 
-async def catch_up(session: "HeldSession") -> None:
-    """Once the spool is read up to now: settle what the old console had begun to send."""
-    steps.reach(Step.CATCHING_UP)
-    if not session.state.ready:
-        await _greet_again(session)
-    for turn in session.rows.turns:
-        if turn.state is TurnState.RECORDED and turn.source is not TurnSource.AGENT:
-            await _unsent_turn(session, turn)
-    for decision in session.rows.decisions:
-        # An answer to a park rides in a turn, which was looked at above.
-        if decision.state is DecisionState.DELIVERING and decision.kind is not DecisionKind.PARK:
-            await _unsent_answer(session, decision)
-    await session.refresh()
-    await _unread_mailbox(session)
-    await session.decide(machine.QueueChanged(waiting=len(session.rows.queued)))
-    steps.reach(Step.CAUGHT_UP)
-
-
-async def _proof(session: "HeldSession", write: str) -> WriteProof | None:
-    supervisor = session.supervisor
-    if supervisor is None:
-        return None
-    with contextlib.suppress(ConnectionError, OSError):
-        return await supervisor.wrote(write)
-    return None
-
-
-async def _never_goes(session: "HeldSession", write: str) -> bool:
-    """Whether it is proven that nothing of it went, and nothing ever will."""
-    if await _proof(session, write) is not WriteProof.NEVER or session.supervisor is None:
-        return False
-    with contextlib.suppress(ConnectionError, OSError):
-        return await session.supervisor.cancel(write)
-    return False
-
-
-def _handshake(tx: Tx, session: "HeldSession") -> list[ControlWrite]:
-    return [
-        one
-        for one in control_writes.of_run(tx, session.run_id)
-        if one.what == "handshake" and one.generation == session.generation
-    ]
-
-
 async def _baseline(session: "HeldSession") -> None:
     """What this generation counts from, where no turn of it has told yet: its answer is an event, or still to come."""
     settled = [turn for turn in session.rows.turns if turn.state is TurnState.SETTLED]
@@ -281,7 +216,7 @@ async def _baseline(session: "HeldSession") -> None:
         return
 
     def answered(tx: Tx) -> tuple[str, list[events.Event]]:
-        asked = _handshake(tx, session)
+        asked = catchup.handshake(tx, session)
         page = events.page(tx, session.run_id, limit=1000, newest=True)
         return (asked[-1].id if asked else ""), [row for row in page if row.kind == "control-acked"]
 
@@ -292,88 +227,6 @@ async def _baseline(session: "HeldSession") -> None:
             session.cost_ask = ""
             told = session.driver.cost_told(event) or MicroUsd(0)
             session.state = replace(session.state, cumulative=told)
-
-
-async def _greet_again(session: "HeldSession") -> None:
-    """The agent was started and perhaps never greeted: what provably did not go is said now, and its answer awaited."""
-    session.set_deadline("start", session.house.settings.timing.start_timeout)
-    asked: list[ControlWrite] = await session.house.ledger.read(lambda tx: _handshake(tx, session))
-    wanted = list(session.driver.opening())
-    if session.generation > 1:
-        wanted.append(session.driver.ask_cost())
-    for old, new in zip(asked, wanted, strict=False):
-        if await _never_goes(session, old.id):
-            await writing.write_control(session, new.id, new.data, "handshake")
-            if old.id == session.cost_ask:
-                session.cost_ask = new.id
-
-
-async def _unread_mailbox(session: "HeldSession") -> None:
-    """A turn ended well, and the console went before it had read what the turn left, or before it acted on it."""
-    settled = [turn for turn in session.rows.turns if turn.state is TurnState.SETTLED]
-    last = session.rows.turns[-1] if session.rows.turns else None
-    if not session.state.live or not session.state.at_rest or last not in settled[-1:]:
-        return
-    if last is None or last.result is not TurnResultKind.SUCCESS:
-        return
-    if mailbox.present(session.tree, session.run_id):
-        await parking.read(session)
-        return
-    known = await session.house.ledger.read(lambda tx: evidence.of_run(tx, session.run_id))
-    if any(one.kind is EvidenceKind.HANDOFF and one.at >= (last.ended_at or 0) for one in known):
-        await session.decide(machine.MailboxRead(park=bool(session.rows.open_parks), handoff=True))
-
-
-async def _unsent_turn(session: "HeldSession", turn: Turn) -> None:
-    if await _proof(session, turn.id) is not WriteProof.NEVER:
-        return  # begun, whole or unknown: its records, or its end, settle it
-    text = f"{turn.text}\n\n{turn.preamble}" if turn.preamble else turn.text
-    data = session.driver.turn(turn.id, text)
-    same = keyed_digest(session.house.digest_key, data) == turn.digest
-    if same and session.state.live and not session.state.ready and turn.source is TurnSource.BRIEF:
-        session.first_turn = NewTurn(
-            id=turn.id, source=turn.source, text=turn.text, preamble=turn.preamble, sent=data, operator=turn.operator
-        )
-        return  # it goes when the agent says that it is ready, as at any start
-    if same and session.state.ready and session.state.live:
-        session.spawn(writing.write_turn(session, turn.id, data), "turn")
-        return
-    supervisor = session.supervisor
-    if supervisor is not None and await supervisor.cancel(turn.id):
-        await session.write(lambda tx: settling.not_sent(tx, turn.id))
-        await session.decide(machine.TurnNotSent(id=turn.id))
-        if turn.source is TurnSource.BRIEF:
-            session.order_end(EndReason.CONSOLE_LOST)
-
-
-async def _unsent_answer(session: "HeldSession", decision: Decision) -> None:
-    proof = await _proof(session, decision.write_id or "")
-    if proof is WriteProof.BEGUN:
-        await session.write(lambda tx: decisions.uncertain(tx, id=decision.id))
-    if proof is not WriteProof.NEVER or decision.answer is None:
-        return
-    supervisor = session.supervisor
-    if supervisor is None or not await supervisor.cancel(decision.write_id or ""):
-        return
-    data = session.driver.answer(decision.request, decisioncodec.decode_answer(decision.answer))
-    write = f"{decision.write_id}-{session.rows.custody.epoch if session.rows.custody else 0}"
-
-    def again(tx: Tx) -> None:
-        if decisions.undeliver(tx, id=decision.id) is None:
-            return
-        control_writes.asked(
-            tx,
-            run=session.run_id,
-            id=write,
-            generation=session.generation,
-            what="answer",
-            length=len(data),
-            digest=keyed_digest(session.house.digest_key, data),
-        )
-        decisions.deliver(tx, id=decision.id, write_id=write)
-
-    await session.write(again)
-    session.spawn(writing.send(session, write, data), "answer")
 
 
 async def _from_the_spool(session: "HeldSession", offset: int) -> Refusal | None:

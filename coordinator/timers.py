@@ -8,7 +8,7 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING
 
-from coordinator import adopt, machine, turntimeout
+from coordinator import catchup, machine, turntimeout
 from store import attention
 from store.vocab import AttentionKind, EndReason
 
@@ -86,7 +86,7 @@ async def _catch_up(session: "HeldSession") -> None:
     if isinstance(size, int) and session.ingest.position < size and session.gone is None:
         session.set_deadline("catch-up", 0.02)
         return
-    await adopt.catch_up(session)
+    await catchup.catch_up(session)
     for order in session.early:
         session.inbox.command(order)
     session.early.clear()

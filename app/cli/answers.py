@@ -13,8 +13,8 @@ from store.refusal import Refusal
 from store.vocab import DecisionKind, RefusalReason
 
 _ALLOW = ("1", "allow", "yes", "y", "approve", "once")
-_DENY = ("2", "deny", "no", "n", "reject")
-_ALLOW_RUN = ("3", "allow-run", "allow-for-run", "run")
+_DENY = ("2", "3", "deny", "no", "n", "reject")
+_ALLOW_RUN = ("4", "allow-run", "allow-for-run", "run")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ def options(asked: Asked) -> list[str]:
         return ["approve", "send back (add a note to say what you want otherwise)"]
     if asked.kind is DecisionKind.PERMISSION:
         rule = [f"allow for this run: {asked.rule}"] if asked.rule else []
-        return ["allow once", "deny (add a note to say why)", *rule]
+        return ["allow once", "deny", "deny, and say why in a note", *rule]
     return []
 
 
@@ -43,6 +43,8 @@ def read(asked: Asked, choices: Sequence[str], *, note: str = "", text: str | No
     if text is not None:
         return _not_an_option("--text", asked)
     word = " ".join(choices).strip().lower()
+    if word == "3" and asked.kind is DecisionKind.PLAN:
+        return _not_an_option(word, asked)
     if word in _ALLOW:
         return Allow()
     if word in _DENY:

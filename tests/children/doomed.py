@@ -3,7 +3,7 @@ one line out when it is dead (or, if it got that far, done).
 
 A fork has everything imported, which saves a third of a second a case. In: folder, step, nth, ending, victims
 (``console``, ``keeper``, ``worker``, ``agent``; each is sent KILL in that order). Or: folder, ``stream``, and the
-seconds ``after`` which it dies. Out: ``{"exit": -9}``.
+seconds ``after`` which it dies, from its start or, ``at_work``, from when it has the run. Out: ``{"exit": -9}``.
 """
 
 import asyncio
@@ -25,9 +25,11 @@ async def console(told: dict[str, Any]) -> None:
     folder = Path(told["folder"])
     if told.get("stream"):
         # From a thread, so that it comes whatever the loop is at.
-        threading.Timer(told["after"], os.kill, (os.getpid(), signal.SIGKILL)).start()
+        death = threading.Timer(told["after"], os.kill, (os.getpid(), signal.SIGKILL))
+        if not told["at_work"]:
+            death.start()
         async with flight.house(folder) as held:
-            await streaming.stream(held)
+            await streaming.stream(held, death.start if told["at_work"] else lambda: None)
         return
     doom = Doom(step=told["step"], nth=told["nth"], victims=tuple(told["victims"]), ledger=folder / "ledger.db")
     async with flight.house(folder, doom=doom) as held:

@@ -163,11 +163,12 @@ def test_a_decision_is_numbered_and_answered_by_exactly_what_was_shown(capsys: p
     assert hold(backend, "answer 7 9", "deny 7 not here", "answer 8 1", "finish") == 0
     lines = told(capsys)
     at = lines.index("question 7 (permission): Run a command?")
-    assert lines[at + 1 : at + 6] == [
+    assert lines[at + 1 : at + 7] == [
         "    rm -rf build",
         "  1 allow once",
-        "  2 deny (add a note to say why)",
-        "  3 allow for this run: Bash commands that begin with rm",
+        "  2 deny",
+        "  3 deny, and say why in a note",
+        "  4 allow for this run: Bash commands that begin with rm",
         "  answer with: answer 7 1",
     ]
     sent = [command for command in backend.commands if isinstance(command, AnswerDecision)]

@@ -126,7 +126,8 @@ FREE = answers.Asked(kind=DecisionKind.PARK, questions=(Question(text="How?"),))
         (PERMISSION, "allow", Allow()),
         (PERMISSION, "2", Deny()),
         (PERMISSION, "deny; note: not here", Deny(message="not here")),
-        (PERMISSION, "3", Allow(for_run=True)),
+        (PERMISSION, "3; note: why", Deny(message="why")),
+        (PERMISSION, "4", Allow(for_run=True)),
         (PLAN, "1", Allow()),
         (PLAN, "2; note: smaller steps", Deny(message="smaller steps")),
         (ONE, "1", QuestionReply(answers={"Which colour?": ("Red",)})),
@@ -146,10 +147,11 @@ def test_answers(asked: answers.Asked, line: str, answer: object) -> None:
 @pytest.mark.parametrize(
     ("asked", "line", "reason"),
     [
-        (PERMISSION, "4", RefusalReason.NOT_AN_OPTION),
+        (PERMISSION, "5", RefusalReason.NOT_AN_OPTION),
+        (PLAN, "3", RefusalReason.NOT_AN_OPTION),
         (PERMISSION, "", RefusalReason.NOT_AN_OPTION),
         (PERMISSION, "yes please", RefusalReason.NOT_AN_OPTION),
-        (NO_RULE, "3", RefusalReason.NOT_AN_OPTION),
+        (NO_RULE, "4", RefusalReason.NOT_AN_OPTION),
         (ONE, "3", RefusalReason.NOT_AN_OPTION),
         (ONE, "0", RefusalReason.NOT_AN_OPTION),
         (ONE, "1,2", RefusalReason.NOT_AN_OPTION),

@@ -6,6 +6,7 @@ is found in the end is counted, for the test and for the bench.
 
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from coordinator.drivers.base import Allow, QuestionReply
 from store import custody, decisions, events, runs, turns
 from store.db import Tx
 from store.vocab import DecisionKind, DecisionState, MicroUsd, RunId, TurnState
-from tests.coordinator.held import Holding, bash, script
+from tests.coordinator.held import Holding, bash, repository, script
 from tests.faults import flight, invariants
 from tests.faults.consoles import KILLED, Consoles
 from tests.waiting import eventually
@@ -79,7 +80,7 @@ def wanted(view: SessionView) -> list[OperatorCommand]:
     return []
 
 
-async def stream(held: Holding) -> None:
+async def stream(held: Holding, holds: Callable[[], None]) -> None:
     """A console's whole life here: picks the run up, or starts it, and keeps it going until it is killed."""
     known = await _live(held)
     if known:  # one that was killed before its custody was committed has never started, and is refused
@@ -88,6 +89,7 @@ async def stream(held: Holding) -> None:
         started = await held.try_start(part(1), max_turns=100_000, budget=MicroUsd(10**12))
         assert isinstance(started, Started), started
         run = started.run
+    holds()
     await Operator(held, run).keep_going()
 
 
@@ -111,10 +113,12 @@ class Count:
 
 async def killed(consoles: Consoles, folder: Path, *, kills: int, chance: random.Random) -> Count:
     """One run, so many consoles; then one that ends it, and the count. All invariants are looked at too."""
+    repository(folder / "tree")
     for _ in range(kills):
-        # Half of them on their way up, half at work.
-        after = chance.uniform(0.02, 0.5) if chance.random() < 0.5 else chance.uniform(0.3, 1.2)
-        exit = await consoles.fly(folder, stream=True, after=after)
+        # Some of them on their way up, while they sweep and attach; the others at work.
+        at_work = chance.random() < 0.6
+        after = chance.uniform(0.02, 0.8) if at_work else chance.uniform(0.0, 0.3)
+        exit = await consoles.fly(folder, stream=True, at_work=at_work, after=after)
         assert exit == KILLED, "a console ended by itself"
     async with flight.house(folder) as held:
         house = held.coordinator.house

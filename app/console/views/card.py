@@ -116,7 +116,12 @@ def _text_rows(text: str, width: int) -> tuple[Line, ...]:
 
 
 def _permission(decision: DecisionView, edited: str | None, session: SessionView, width: int, home: str) -> Face:
-    options = [Option(key="1", label="allow once" if edited is None else "allow once, as edited", verb="allow")]
+    # What a digit means never moves: who denies with 2 by habit must not find another thing there.
+    options = [
+        Option(key="1", label="allow once" if edited is None else "allow once, as edited", verb="allow"),
+        Option(key="2", label="deny", verb="deny"),
+        Option(key="3", label="deny, and say why", verb="deny-why"),
+    ]
     facts = list(_facts(decision))
     facts.insert(0, Span(f"in {one_line(short_path(session.tree, home))}", "grey"))
     if decision.blocked_path:
@@ -125,13 +130,10 @@ def _permission(decision: DecisionView, edited: str | None, session: SessionView
     if offers_rule(decision) and edited is None:
         uses = decision.rule_uses
         used = f", used {uses} {'time' if uses == 1 else 'times'} so far" if uses else ", not used yet"
-        options.append(Option(key="2", label="allow for this run", verb="allow-run"))
+        options.append(Option(key="4", label="allow for this run", verb="allow-run"))
         facts.append(Span(f"for this run covers: {one_line(decision.rule or '')}{used}", "text"))
     elif sign is not None:
         facts.append(Span(f"no rule covers {'a new line' if sign == chr(10) else f'`{sign}`'}", "grey"))
-    after = len(options) + 1
-    options.append(Option(key=str(after), label="deny", verb="deny"))
-    options.append(Option(key=str(after + 1), label="deny, and say why", verb="deny-why"))
     return Face(
         head=one_line(decision.title) or "Allow this?",
         body=_subject_rows(decision, edited, width),
