@@ -147,7 +147,7 @@ def _proofs(session: "HeldSession") -> tuple[tuple[str, WriteProof], ...]:
     return tuple((write, _proof(session, write)) for write in _under_way(session))
 
 
-async def _last_note(session: "HeldSession") -> parking.Found | None:
+async def _last_note(session: "HeldSession") -> "parking.Found | None":
     """What the agent left in its mailbox. What cannot be read must not keep the books open."""
     try:
         if mailbox.present(session.tree, session.run_id):
