@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from coordinator import githelper, launch, machine, parking, recording, steps, writing
 from coordinator.drivers.base import ControlWrite
 from coordinator.recording import NewTurn
-from coordinator.rows import read_rows
 from coordinator.steps import Step
 from store import attention, custody, stops
 from store.db import Tx
@@ -187,8 +186,3 @@ async def look_at_changes(session: "HeldSession") -> None:
     if not isinstance(found, Refusal):
         session.live.changed = tuple(found)
         session.house.changed()
-
-
-async def reread(session: "HeldSession") -> None:
-    session.rows = await session.house.ledger.read(lambda tx: read_rows(tx, session.run_id))
-    session.house.changed()
