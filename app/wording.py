@@ -7,24 +7,28 @@ all are reached from here.
 
 import re
 
-from app.wording_endings import end_reason as end_reason
-from app.wording_endings import how_ended as how_ended
-from app.wording_endings import outcome as outcome
-from app.wording_endings import receipt_lines as receipt_lines
-from app.wording_endings import stop_step as stop_step
-from app.wording_endings import where_it_stood as where_it_stood
-from app.wording_measures import age as age
-from app.wording_measures import clock as clock
-from app.wording_measures import clock_seconds as clock_seconds
-from app.wording_measures import coarse_age as coarse_age
-from app.wording_measures import memory as memory
-from app.wording_measures import moment as moment
-from app.wording_measures import money as money
-from app.wording_measures import plural as plural
-from app.wording_measures import seconds as seconds
-from app.wording_measures import short_command as short_command
-from app.wording_measures import short_commit as short_commit
-from app.wording_measures import short_path as short_path
+from app.wording_endings import (
+    end_reason as end_reason,
+    how_ended as how_ended,
+    outcome as outcome,
+    receipt_lines as receipt_lines,
+    stop_step as stop_step,
+    where_it_stood as where_it_stood,
+)
+from app.wording_measures import (
+    age as age,
+    clock as clock,
+    clock_seconds as clock_seconds,
+    coarse_age as coarse_age,
+    memory as memory,
+    moment as moment,
+    money as money,
+    plural as plural,
+    seconds as seconds,
+    short_command as short_command,
+    short_commit as short_commit,
+    short_path as short_path,
+)
 from app.wording_refusals import sentence as sentence
 from coordinator.api import DecisionView, Group, TurnView
 from coordinator.terms import Terms, TreeKind

@@ -13,41 +13,17 @@ from coordinator.drivers.base import AgentEvent, Answer
 from coordinator.terms import Terms
 from coordinator.viewtypes import (
     AttentionView as AttentionView,
-)
-from coordinator.viewtypes import (
     BudgetView as BudgetView,
-)
-from coordinator.viewtypes import (
     ChangedFile as ChangedFile,
-)
-from coordinator.viewtypes import (
     ConsoleSnapshot as ConsoleSnapshot,
-)
-from coordinator.viewtypes import (
     DecisionView as DecisionView,
-)
-from coordinator.viewtypes import (
     EndingView as EndingView,
-)
-from coordinator.viewtypes import (
     Group as Group,
-)
-from coordinator.viewtypes import (
     ProcessView as ProcessView,
-)
-from coordinator.viewtypes import (
     QueuedView as QueuedView,
-)
-from coordinator.viewtypes import (
     RepositoryView as RepositoryView,
-)
-from coordinator.viewtypes import (
     RunningTool as RunningTool,
-)
-from coordinator.viewtypes import (
     SessionView as SessionView,
-)
-from coordinator.viewtypes import (
     TurnView as TurnView,
 )
 from store.refusal import Refusal

@@ -9,8 +9,7 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING
 
-from coordinator import evidence as evidence_
-from coordinator import mailbox, parking, settling, steps
+from coordinator import evidence as evidence_, mailbox, parking, settling, steps
 from coordinator.api import Done
 from coordinator.custody import spoolfile
 from coordinator.custody.client import Supervisor

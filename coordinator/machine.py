@@ -13,139 +13,53 @@ from coordinator.constants import REPAIRS_IN_A_ROW
 from coordinator.drivers import base
 from coordinator.effects import (
     BOOKS as BOOKS,
-)
-from coordinator.effects import (
     Act as Act,
-)
-from coordinator.effects import (
     Book as Book,
-)
-from coordinator.effects import (
     BookAccepted as BookAccepted,
-)
-from coordinator.effects import (
     BookAgentTurn as BookAgentTurn,
-)
-from coordinator.effects import (
     BookAttention as BookAttention,
-)
-from coordinator.effects import (
     BookDecision as BookDecision,
-)
-from coordinator.effects import (
     BookLearned as BookLearned,
-)
-from coordinator.effects import (
     BookReady as BookReady,
-)
-from coordinator.effects import (
     BookResolved as BookResolved,
-)
-from coordinator.effects import (
     BookSettled as BookSettled,
-)
-from coordinator.effects import (
     BookWithdrawn as BookWithdrawn,
-)
-from coordinator.effects import (
     Conclude as Conclude,
-)
-from coordinator.effects import (
     Effect as Effect,
-)
-from coordinator.effects import (
     Fence as Fence,
-)
-from coordinator.effects import (
     ParkAsText as ParkAsText,
-)
-from coordinator.effects import (
     ReadMailbox as ReadMailbox,
-)
-from coordinator.effects import (
     SendBrief as SendBrief,
-)
-from coordinator.effects import (
     SendInterrupt as SendInterrupt,
-)
-from coordinator.effects import (
     SendParkAnswers as SendParkAnswers,
-)
-from coordinator.effects import (
     SendQueued as SendQueued,
-)
-from coordinator.effects import (
     SendRepair as SendRepair,
-)
-from coordinator.effects import (
     SendReply as SendReply,
-)
-from coordinator.effects import (
     Settled as Settled,
 )
 from coordinator.inputs import (
     AgentExited as AgentExited,
-)
-from coordinator.inputs import (
     AgentSaid as AgentSaid,
-)
-from coordinator.inputs import (
     AttendanceChanged as AttendanceChanged,
-)
-from coordinator.inputs import (
     BaselineTold as BaselineTold,
-)
-from coordinator.inputs import (
     Extended as Extended,
-)
-from coordinator.inputs import (
     FenceAsked as FenceAsked,
-)
-from coordinator.inputs import (
     FinishAsked as FinishAsked,
-)
-from coordinator.inputs import (
     GraceOver as GraceOver,
-)
-from coordinator.inputs import (
     Input as Input,
-)
-from coordinator.inputs import (
     InterruptAsked as InterruptAsked,
-)
-from coordinator.inputs import (
     InterruptHeard as InterruptHeard,
-)
-from coordinator.inputs import (
     InterruptLate as InterruptLate,
-)
-from coordinator.inputs import (
     MailboxRead as MailboxRead,
-)
-from coordinator.inputs import (
     ParkAnswered as ParkAnswered,
-)
-from coordinator.inputs import (
     QueueChanged as QueueChanged,
-)
-from coordinator.inputs import (
     RepairRefused as RepairRefused,
-)
-from coordinator.inputs import (
     RestartBegun as RestartBegun,
-)
-from coordinator.inputs import (
     Restarted as Restarted,
-)
-from coordinator.inputs import (
     TurnNotSent as TurnNotSent,
-)
-from coordinator.inputs import (
     TurnRecorded as TurnRecorded,
 )
-from coordinator.sessionstate import InFlight as InFlight
-from coordinator.sessionstate import Limits as Limits
-from coordinator.sessionstate import SessionState as SessionState
+from coordinator.sessionstate import InFlight as InFlight, Limits as Limits, SessionState as SessionState
 from store.vocab import (
     AttentionKind,
     CostKnowledge,

@@ -16,11 +16,13 @@ from typing import Any, Final, Self, TypeVar
 import aiosqlite
 
 from store import identity
-from store.faults import LedgerBusy as LedgerBusy
-from store.faults import LedgerFault as LedgerFault
-from store.faults import LedgerUnreadable as LedgerUnreadable
-from store.faults import StorageFault as StorageFault
-from store.faults import translated
+from store.faults import (
+    LedgerBusy as LedgerBusy,
+    LedgerFault as LedgerFault,
+    LedgerUnreadable as LedgerUnreadable,
+    StorageFault as StorageFault,
+    translated,
+)
 from store.open import BUSY_TIMEOUT_MS, Opening, connect, open_for_reading, open_for_writing
 from store.refusal import Refusal
 from store.tx import Tx as Tx

@@ -130,8 +130,7 @@ def _decision(here: "Surroundings", number: int, *, as_json: bool) -> "Decision"
 def _meant(decision: "Decision", words: list[str], *, note: str, text: str | None, as_json: bool) -> "Answer":
     from app.cli import answers
     from app.cli.exits import refused
-    from coordinator.decisioncodec import decode_answer, view_parts
-    from coordinator.decisioncodec import words as in_words
+    from coordinator.decisioncodec import decode_answer, view_parts, words as in_words
     from store.refusal import Refusal
     from store.vocab import DecisionState, RefusalReason
 

@@ -51,8 +51,7 @@ def start(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Start under these terms without asking.")] = False,
 ) -> int:
     """Start a run under terms that you see first."""
-    from app.cli import brief as briefs
-    from app.cli import opening
+    from app.cli import brief as briefs, opening
     from app.cli.exits import usage
 
     if worktree and in_place:

@@ -1,7 +1,6 @@
 """When a press counts."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from app.console.presses import AGAIN, ALONE, BURST, REPEAT, KeyGate, Press, TwicePressed
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from coordinator.api import Done, LeaveAll, Left, Resume, Say, Stop
 from coordinator.attendance import Attendance, Presence

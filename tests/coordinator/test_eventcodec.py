@@ -6,8 +6,7 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from coordinator import decisioncodec, eventcodec
 from coordinator.drivers import base

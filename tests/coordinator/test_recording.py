@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import settling
-from coordinator import terms as terms_
+from coordinator import settling, terms as terms_
 from coordinator.recording import ADMISSION
 from coordinator.terms import Terms, TreeKind
 from store import (

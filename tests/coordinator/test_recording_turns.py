@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator import settling
-from coordinator import terms as terms_
+from coordinator import settling, terms as terms_
 from coordinator.constants import TURN_BYTES
 from coordinator.recording import ADMISSION, Pools
 from store import (

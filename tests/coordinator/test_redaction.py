@@ -7,8 +7,7 @@ from itertools import pairwise
 from urllib.parse import quote
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from coordinator.redaction import CARRY, MARK, Redactor, secrets_of
 

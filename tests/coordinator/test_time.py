@@ -1,7 +1,6 @@
 """Clocks that step, and working time that stands still: pure, driven by numbers."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from coordinator.wallclock import FORWARD_STEP, GRACE, WallClock
 from coordinator.worktime import merged, working_ms

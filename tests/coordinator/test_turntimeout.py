@@ -3,8 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from coordinator.api import Done, Say
 from coordinator.custody.processes import carriers

@@ -7,8 +7,7 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from coordinator.drivers.base import AgentEvent, Allow, Deny, QuestionReply, Unknown
 from coordinator.drivers.claude import ClaudeDriver

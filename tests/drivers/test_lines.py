@@ -1,7 +1,6 @@
 """The splitter: no limit, no copy per read, nothing lost."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from coordinator.drivers.lines import LineSplitter
 

@@ -9,12 +9,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, cast
 
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
+from hypothesis import settings as hypothesis_settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from coordinator import machine, recording, settling
-from coordinator import terms as terms_
+from coordinator import machine, recording, settling, terms as terms_
 from coordinator.adopt import state_of
 from coordinator.custody.types import RecordKind, SpoolRecord, WriteProof
 from coordinator.drivers import base

@@ -6,8 +6,7 @@ here does what the real one does with an effect (it records a turn, or the ledge
 
 from collections.abc import Sequence
 
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
+from hypothesis import settings as hypothesis_settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from coordinator import machine

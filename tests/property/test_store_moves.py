@@ -6,8 +6,7 @@ has the move; what it changed must be what the model says; and at the end the en
 
 from collections.abc import Callable, Mapping
 
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
+from hypothesis import settings as hypothesis_settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from store import custody, decisions, moves, queued, turns

@@ -4,9 +4,7 @@ import sqlite3
 from contextlib import closing
 from functools import cache
 
-from hypothesis import assume, given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings as hypothesis_settings, strategies as st
 
 from store import canonical, settings
 from store.entries import Entry, entries_of

@@ -1,8 +1,7 @@
 """The codecs: whatever was encoded comes back, and no damage goes unseen."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from coordinator.supervisor import spoolformat, wireformat
 

@@ -8,8 +8,8 @@ from app.console.views.markdown import markdown_lines
 from app.console.views.text import Excerpt, copyable, excerpt, one_line
 from app.console.views.transcript_lines import Line, Run, indented, source_line, targeted
 from app.console.views.transcript_stream import Stream, gap_line
-from app.console.views.transcript_tools import EDITS as EDITS
 from app.console.views.transcript_tools import (
+    EDITS as EDITS,
     OUTPUT_HEAD,
     OUTPUT_TAIL,
     came_of_it,

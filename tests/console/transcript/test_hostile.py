@@ -5,8 +5,7 @@ from collections.abc import Callable
 from dataclasses import fields
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from rich.style import Style
 
 from app.console.views.transcript import TranscriptModel

@@ -1,8 +1,7 @@
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from app.console.views.markdown import inline, markdown_lines
 from app.console.views.text import SourceLine

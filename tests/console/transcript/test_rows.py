@@ -1,5 +1,4 @@
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from app.console.views.transcript import TranscriptModel
 from app.console.views.transcript_lines import Line, count_rows, rows_of

@@ -1,7 +1,6 @@
 from itertools import pairwise
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from app.console.views.text import SourceLine
 from app.console.views.transcript import TranscriptModel

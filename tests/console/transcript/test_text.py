@@ -3,8 +3,7 @@ import unicodedata
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from rich.cells import cell_len
 
 from app.console.views.text import (
