@@ -178,7 +178,7 @@ class FootplateApp(App[int]):
         """Textual's toast for ^C: not ours."""
 
     def copy_to_clipboard(self, text: str) -> None:
-        self.deeds.copy(text)
+        self.deeds.copying.copy(text)
 
     def copy_by_terminal(self, text: str) -> None:
         """OSC 52, Textual's way."""

@@ -5,52 +5,34 @@ in view changes only where the operator asked for it.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
-from textual.screen import Screen
-
 from app.console.answering import Answering
-from app.console.clipboard import copy_text
+from app.console.copying import Copying
 from app.console.drafts import Drafts
+from app.console.editor import edit
 from app.console.keys import Where, canonical, find
 from app.console.screens.choose import Choose, Row
-from app.console.screens.fields import Field, Fields
-from app.console.screens.reading import Details, Help
+from app.console.screens.reading import Help
 from app.console.screens.sheet import Sheet
 from app.console.scrolling import move, to_copy
+from app.console.sessiondeeds import SessionAct, SessionDeeds
 from app.console.starting import Starting
 from app.console.stopping import Stopping
 from app.console.viewing import Viewing
 from app.console.views.actions import offers, why_dead
-from app.console.views.bars import mode_choice, short_mode
-from app.console.views.ink import one_line
 from app.console.views.lists import ordered
-from app.console.views.standing import all_waiting, doing, foreign, in_flight, session_of, title_of
+from app.console.views.standing import all_waiting, doing, foreign, session_of, title_of
 from app.wording import sentence
-from coordinator.api import (
-    EditQueued,
-    Finish,
-    Interrupt,
-    LookAtProcesses,
-    OperatorCommand,
-    Pin,
-    ReleaseQueue,
-    Rename,
-    Reply,
-    Resume,
-    Say,
-    Seen,
-    SessionView,
-    SetMode,
-    SetModel,
-    Started,
-)
+from coordinator.api import OperatorCommand, Reply, Resume, Say, SessionView, Started
 from store.refusal import Refusal
 from store.vocab import RunId
 
 if TYPE_CHECKING:
     from app.console.app import FootplateApp
+
+Act = Callable[[], Awaitable[None]]
 
 ENDINGS = frozenset({"stop", "stop-all", "quit"})
 UNDER_SHEETS = frozenset({"stop", "interrupt", "redraw"})
@@ -68,6 +50,9 @@ class Deeds:
         self.viewing = Viewing(self)
         self.answering = Answering(self)
         self.stopping = Stopping(self)
+        self.copying = Copying(self)
+        self.on_session: dict[str, SessionAct] = {**SessionDeeds(self).acts()}
+        self.acts: dict[str, Act] = {**self._acts()}
 
     # ------------------------------------------------------------------------------------------------ the way to orders
 
@@ -116,7 +101,7 @@ class Deeds:
             text = to_copy(self.drive.transcript, key)
             if text is not None:
                 if text:
-                    self.copy(text)
+                    self.copying.copy(text)
                 else:
                     self.say("nothing to copy here")
                 return True
@@ -140,106 +125,67 @@ class Deeds:
             self.close_sheets()
             if action == "commands" and again is Choose:
                 return
-        if action == "interrupt" and self._copy_selection():
+        if action == "interrupt" and self.copying.selection():
             return
         dead = why_dead(action, self.drive.situation())
         if dead is not None:
             self.say(dead)
             return
-        session = self.session
-        if session is not None and await self._to_session(action, session):
-            return
-        await self._anywhere(action)
+        session, on_session, act = self.session, self.on_session.get(action), self.acts.get(action)
+        if session is not None and on_session is not None:
+            await on_session(session)
+        elif act is not None:
+            await act()
+        else:
+            self.say("that does nothing here")
 
-    async def _anywhere(self, action: str) -> None:
-        drive = self.drive
-        match action:
-            case "next-waiting":
-                await self.answering.next_waiting()
-            case "commands":
-                self.open_commands()
-            case "redraw":
-                self.app.refresh(repaint=True, layout=True)
-                drive.paint()
-            case "quit":
-                self.stopping.quit()
-            case "new-session":
-                await self.viewing.view(None)
-                drive.composer.focus()
-            case "session-down" | "session-up":
-                await self._next_session(1 if action == "session-down" else -1)
-            case "write":
-                drive.composer.focus()
-            case "to-card":
-                self.answering.to_card()
-            case "waiting-list":
-                self.open_waiting()
-            case "resume":
-                await self.order_and_say(Resume(), "all go on")
-            case "help":
-                self.app.push_screen(Help(self.app.table))
-            case "mouse":
-                self.toggle_mouse()
-            case "editor":
-                await self.edit_outside()
-            case _:
-                self.say("that does nothing here")
+    def _acts(self) -> Mapping[str, Act]:
+        """What needs no session, by the action's name in the key table. A part with actions of its own adds them."""
+        return {
+            "next-waiting": self.answering.next_waiting,
+            "commands": self._commands,
+            "redraw": self._redraw,
+            "quit": self._quit,
+            "new-session": self._new_session,
+            "session-down": lambda: self._next_session(1),
+            "session-up": lambda: self._next_session(-1),
+            "write": self._write,
+            "to-card": self._to_card,
+            "waiting-list": self._waiting_list,
+            "resume": self._resume,
+            "help": self._help,
+            "mouse": self.copying.toggle_mouse,
+            "editor": lambda: edit(self),
+        }
 
-    async def _to_session(self, action: str, session: SessionView) -> bool:
-        """Actions on the session in view; False when it is none of them."""
-        run = session.run
-        match action:
-            case "stop":
-                await self.stopping.stop(run)
-            case "interrupt":
-                turn = in_flight(session)
-                n = turn.n if turn is not None else "?"
-                await self.order_and_say(
-                    Interrupt(run=run, turn=session.in_flight), f"interrupting turn {n}; your draft stays"
-                )
-            case "finish":
-                await self.order_and_say(Finish(run=run), f"{run} ends well after its turn")
-            case "details":
-                self.app.push_screen(Details(session, self.drive.now, self.app.options.home))
-                self.spawn(self.quietly(LookAtProcesses(run=run)))
-            case "panel":
-                self.drive.panel_wanted = not self.drive.panel_wanted
-                self.drive.paint()
-            case "zoom":
-                self.drive.zoomed = not self.drive.zoomed
-                self.drive.paint()
-                if self.drive.zoomed:
-                    self.drive.say("the conversation alone: z again brings the rest back", "grey")
-            case "continue":
-                self.drive.composer.focus()
-                self.drive.say("say how to go on, then Enter", "grey")
-            case "rename":
-                field = Field(name="title", label="title", value=session.title)
-                self.app.push_screen(Fields(f"Rename {run}", (field,)), lambda values: self._renamed(run, values))
-            case "pin":
-                await self.order_and_say(Pin(run=run, pinned=not session.pinned))
-            case "seen":
-                await self.order_and_say(Seen(run=run))
-            case "model":
-                rows = tuple(Row(value=value, label=one_line(name)) for value, name in session.models)
-                self.app.push_screen(
-                    Choose("Model, from the next turn on", rows, current=session.model),
-                    lambda value: self._set_model(run, value),
-                )
-            case "mode":
-                rows = tuple(Row(value=mode, label=mode_choice(mode)) for mode in session.modes)
-                self.app.push_screen(
-                    Choose("How it asks", rows, current=session.mode), lambda value: self._set_mode(run, value)
-                )
-            case "next-mode":
-                await self._next_mode(session)
-            case "release":
-                await self.order_and_say(ReleaseQueue(run=run))
-            case "unqueue":
-                await self._unqueue(session)
-            case _:
-                return False
-        return True
+    async def _commands(self) -> None:
+        self.open_commands()
+
+    async def _redraw(self) -> None:
+        self.app.refresh(repaint=True, layout=True)
+        self.drive.paint()
+
+    async def _quit(self) -> None:
+        self.stopping.quit()
+
+    async def _new_session(self) -> None:
+        await self.viewing.view(None)
+        self.drive.composer.focus()
+
+    async def _write(self) -> None:
+        self.drive.composer.focus()
+
+    async def _to_card(self) -> None:
+        self.answering.to_card()
+
+    async def _waiting_list(self) -> None:
+        self.open_waiting()
+
+    async def _resume(self) -> None:
+        await self.order_and_say(Resume(), "all go on")
+
+    async def _help(self) -> None:
+        self.app.push_screen(Help(self.app.table))
 
     # -------------------------------------------------------------------------------------------------------- composer
 
@@ -306,36 +252,6 @@ class Deeds:
             await self.viewing.view(runs[at])
             self.drive.focus_keys()
 
-    async def _next_mode(self, session: SessionView) -> None:
-        if not session.modes:
-            self.drive.say("this agent has no modes to choose from")
-            return
-        at = session.modes.index(session.mode) + 1 if session.mode in session.modes else 0
-        mode = session.modes[at % len(session.modes)]
-        await self.order_and_say(SetMode(run=session.run, mode=mode), f"from now on: {short_mode(mode)}")
-
-    def _set_model(self, run: RunId, value: str | None) -> None:
-        if value is not None:
-            self.spawn(self._say_after(SetModel(run=run, model=value)))
-
-    def _set_mode(self, run: RunId, value: str | None) -> None:
-        if value is not None:
-            self.spawn(self._say_after(SetMode(run=run, mode=value)))
-
-    def _renamed(self, run: RunId, values: dict[str, str] | None) -> None:
-        if values is not None and values["title"].strip():
-            self.spawn(self._say_after(Rename(run=run, title=values["title"].strip())))
-
-    async def _say_after(self, command: OperatorCommand) -> None:
-        await self.order_and_say(command)
-
-    async def _unqueue(self, session: SessionView) -> None:
-        last = session.queued[-1]
-        if await self.order_and_say(EditQueued(run=session.run, queued=last.id, text="")):
-            text = self.drive.composer.text
-            self.drive.composer.set_text(f"{last.text}\n{text}" if text else last.text)
-            self.drive.composer.focus()
-
     def open_commands(self) -> None:
         rows = tuple(
             Row(value=one.action, label=one.words, key=one.key, dead=one.dead, last=one.action in ENDINGS)
@@ -364,43 +280,3 @@ class Deeds:
     def close_sheets(self) -> None:
         while isinstance(self.app.screen, Sheet):
             self.app.pop_screen()
-
-    def _copy_selection(self) -> bool:
-        focused: Any = self.app.screen.focused
-        text = getattr(focused, "selected_text", "") or self._screen_selection(self.app.screen)
-        if not text:
-            return False
-        self.copy(text)
-        self.app.screen.clear_selection()
-        return True
-
-    @staticmethod
-    def _screen_selection(screen: Screen[Any]) -> str:
-        return screen.get_selected_text() or ""
-
-    def copy(self, text: str) -> None:
-        self.spawn(self._copy(text))
-
-    async def _copy(self, text: str) -> None:
-        how = await copy_text(text, self.app.copy_by_terminal)
-        lines = text.count("\n") + 1
-        self.say(f"copied {lines} {'line' if lines == 1 else 'lines'} ({how})")
-
-    def toggle_mouse(self) -> None:
-        driver = self.app._driver
-        if driver is None:
-            return
-        self._mouse = not self._mouse
-        sign = "h" if self._mouse else "l"
-        driver.write("".join(f"\x1b[?{mode}{sign}" for mode in (1000, 1006, 1015)))
-        driver.flush()
-        self.drive.say(
-            "the mouse is the console's" if self._mouse else "the mouse is the terminal's: m takes it back", "grey"
-        )
-
-    _mouse = True
-
-    async def edit_outside(self) -> None:
-        from app.console.editor import edit
-
-        await edit(self)
