@@ -50,6 +50,8 @@ class HoldSpec:
     spool_limit: int = 4 * 1024 * 1024 * 1024
     chunk_limit: int = 256 * 1024
     write_timeout: float = 30.0
+    cgroups: str | None = None
+    """In which folder the agent's cgroups are made; None: in the supervisor's own cgroup; empty: there are none."""
     linger: float = 10.0
     """How long after ``gone`` the supervisor waits for somebody to read it, while nobody is attached."""
 
@@ -151,7 +153,8 @@ class EndedProcess:
     name: str
     """Command line, cut to 200 characters, control characters replaced."""
     step: str
-    """``exited`` (by itself after farewell/EOF: which), ``farewell``, ``eof``, ``term``, ``kill``, ``nonce``."""
+    """``exited`` (by itself after farewell/EOF: which), ``farewell``, ``eof``, ``term``, ``kill``, ``nonce``;
+    ``cgroup`` where keeper and worker were gone."""
     gone_after_ms: int
     """Since the order."""
     own_session: bool = False

@@ -13,7 +13,7 @@ import signal
 import struct
 import termios
 
-from . import kin, linux
+from . import cgroup, kin, linux
 
 _PIPE_BYTES = 256 * 1024
 _RESTORED = tuple(getattr(signal, f"SIG{name}") for name in ("HUP", "INT", "QUIT", "TERM", "PIPE", "CHLD", "XFSZ"))
@@ -71,8 +71,8 @@ def resize(fd: int, rows: int, columns: int) -> None:
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
-def start(order: Order, generation: int, umask: int) -> Started:
-    """Fork and exec; comes back at once, before the exec is known to have happened."""
+def start(order: Order, generation: int, umask: int, group: str) -> Started:
+    """Fork and exec, in that cgroup if there is one; comes back at once, before the exec is known to have happened."""
     worker = os.getpid()
     report_read, report_write = os.pipe()
     if order.terminal is None:
@@ -95,7 +95,7 @@ def start(order: Order, generation: int, umask: int) -> Started:
             os.close(fd)
         raise
     if pid == 0:
-        _become(order, candidates, theirs, report_write, worker, umask)
+        _become(order, candidates, theirs, report_write, worker, umask, group)
     os.close(report_write)
     for fd in set(theirs):
         os.close(fd)
@@ -113,7 +113,13 @@ def _candidates(order: Order) -> list[str]:
 
 
 def _become(
-    order: Order, candidates: list[str], theirs: tuple[int, int, int], report: int, worker: int, umask: int
+    order: Order,
+    candidates: list[str],
+    theirs: tuple[int, int, int],
+    report: int,
+    worker: int,
+    umask: int,
+    group: str,
 ) -> None:
     """In the child: never returns."""
     stage = "prepare"
@@ -122,6 +128,8 @@ def _become(
         os.setsid()
         if not linux.die_with_parent(signal.SIGKILL, worker):
             os._exit(127)
+        if group:
+            cgroup.join(group)
         if order.terminal is not None:
             fcntl.ioctl(theirs[0], termios.TIOCSCTTY, 0)
         # Moved out of the way first: theirs may themselves be 0, 1 or 2.

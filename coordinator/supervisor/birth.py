@@ -141,6 +141,7 @@ def main() -> int:
     os.close(keeper_gone)
     _silence()
     code = keep(worker, config, spool)
+    config.cgroups.remove()
     try:
         os.unlink(SOCKET, dir_fd=folder)
     except OSError:
@@ -173,6 +174,7 @@ def _work(config: Config, spool: Spool, listener: socket.socket, keeper: int, ke
         "authorization": config.authorization,
         "nonce": config.nonce,
         "boot_id": config.boot_id,
+        "cgroups": config.cgroups.prefix,
         "worker": worker_facts,
         "keeper": keeper_facts,
     }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from . import kin
+from . import cgroup, kin
 from .agent import Order
 
 
@@ -43,6 +43,9 @@ class Config:
             self.chunk_limit = int(facts["chunk_limit"])
             self.write_timeout = float(facts["write_timeout"])
             self.linger = float(facts["linger"])
+            under = facts["cgroups"]
+            # One kill for all spares nobody, so who spares somebody has none.
+            self.cgroups = cgroup.of_hold(self.custody, "" if self.spared else under)
         except KeyError as error:
             raise BadConfig(f"missing: {error.args[0]}") from None
         except (ValueError, TypeError):

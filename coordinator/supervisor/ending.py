@@ -1,8 +1,8 @@
 """The ladder: farewell, end of file, TERM, KILL, the nonce's carriers; and when each has had its time.
 
 It keeps time and order and nothing else: who is in the tree and how a signal reaches only ours is ``roll``, what the
-worker must do for a step comes in as ``Hands``. The worker goes through it step by step, the keeper from KILL on.
-``cgroup.kill`` is not used: being subreaper reaches the same processes without a cgroup of ours.
+worker must do for a step comes in as ``Hands``. The worker goes through it step by step, the keeper from KILL on. A
+cgroup, where there is one, is killed first and makes nothing else needless: what it kills is waited for all the same.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterable
 
+from .cgroup import Cgroups
 from .roll import Roll, Seen, through_pidfd
 
 
@@ -26,7 +27,7 @@ def exit_word(code: int) -> str:
 class Hands:
     """What the ladder needs done; the worker does it, and the keeper in its place."""
 
-    __slots__ = ("agent_alive", "close_stdin", "reap", "record_step", "say_farewell")
+    __slots__ = ("agent_alive", "cgroups", "close_stdin", "reap", "record_step", "say_farewell")
 
     def __init__(
         self,
@@ -36,7 +37,9 @@ class Hands:
         close_stdin: Callable[[], None],
         reap: Callable[[], bool],
         record_step: Callable[[str, list[Seen]], None],
+        cgroups: Cgroups,
     ) -> None:
+        self.cgroups = cgroups
         self.agent_alive = agent_alive
         self.say_farewell = say_farewell
         self.close_stdin = close_stdin
@@ -110,12 +113,19 @@ class Ladder:
             self._enter("nonce", now)  # nobody to say it to
             return
         self._rounds = 0
+        if step == "kill":
+            self._kill_cgroups(now)
         if step != "nonce":
             self._tell(step, alive, now)
         if step == "eof":
             self._hands.close_stdin()
         elif step == "term":
             self._term_new(alive)
+
+    def _kill_cgroups(self, now: float) -> None:
+        self.roll.note_inside(self._hands.cgroups.members())  # forked since the look: named before it goes
+        if self._hands.cgroups.kill():
+            self._tell("cgroup", self.roll.alive(), now)
 
     def _tell(self, step: str, alive: list[Seen], now: float) -> None:
         if not self._again:

@@ -54,6 +54,7 @@ def _end(code: int, config: Config, spool: Spool) -> int:
         close_stdin=lambda: None,
         reap=reap,
         record_step=record,
+        cgroups=config.cgroups,
     )
     ladder = Ladder(hands, roll, seconds=config.seconds, never=(os.getpid(),), now=time.monotonic())
     ladder.begin(time.monotonic(), kill=True)

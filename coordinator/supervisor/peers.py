@@ -25,6 +25,10 @@ _BACKLOG = 1 << 20
 _SLICE = 256 * 1024
 _HELLO_SECONDS = 5.0
 _MOST_PEERS = 32
+_MOST_INSIDE = 4
+"""Of those at most from within the agent's tree: it must not be able to shut its console out."""
+_FROM_INSIDE = ("hello", "status", "fence", "kill")
+"""An agent is never its own operator: it may look, and it may stop."""
 
 Head = dict[str, object]
 
@@ -38,9 +42,11 @@ def address(folder: int, path: str) -> str:
 class Peer:
     """One connection."""
 
-    def __init__(self, peers: Peers, sock: socket.socket) -> None:
+    def __init__(self, peers: Peers, sock: socket.socket, inside: bool) -> None:
         self._peers = peers
         self.sock = sock
+        self.inside = inside
+        """From within the agent's tree, or not to be told from such a one."""
         self.frames = FrameReader()
         self.out = bytearray()
         self.greeted = False
@@ -149,9 +155,14 @@ class Peers:
             sock, _ = self._listener.accept()
         except OSError:
             return
-        why = self._refusal(sock)
-        if why is None and len(self._all) >= _MOST_PEERS:
+        pid, ours = self._of(sock)
+        inside = ours and self._inside(pid)
+        if not ours:
+            why = "not-ours"
+        elif len(self._all) >= _MOST_PEERS or (inside and sum(peer.inside for peer in self._all) >= _MOST_INSIDE):
             why = "too-many"
+        else:
+            why = None
         sock.setblocking(False)
         if why is not None:
             try:
@@ -160,24 +171,26 @@ class Peers:
                 pass
             sock.close()
             return
-        peer = Peer(self, sock)
+        peer = Peer(self, sock, inside)
         self._all.add(peer)
         self.loop.reader(sock.fileno(), peer.ready)
 
-    def _refusal(self, sock: socket.socket) -> str | None:
+    def _of(self, sock: socket.socket) -> tuple[int, bool]:
+        """Its pid, and whether it is of our user."""
         size = struct.calcsize("3i")
         pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
-        if uid != os.geteuid():
-            return "not-ours"
+        return pid, uid == os.geteuid()
+
+    def _inside(self, pid: int) -> bool:
         # Whose line cannot be followed may be a child of the agent that has handed the connection on.
-        if pid <= 0 or kin.descends_from(pid, self._ourselves) is not False or kin.carries(pid, self._nonce):
-            return "inside-a-hold"
-        return None
+        return pid <= 0 or kin.descends_from(pid, self._ourselves) is not False or kin.carries(pid, self._nonce)
 
     def take(self, peer: Peer, head: Head, body: bytes) -> None:
         """A frame came."""
         verb, n = head.get("verb"), head.get("n")
-        if peer.greeted:
+        if peer.inside and verb not in _FROM_INSIDE:
+            peer.answer(n, False, why="inside-a-hold")
+        elif peer.greeted:
             self._verb(peer, str(verb), head, body)
         elif verb == "hello" and _compare_digest(str(head.get("cookie")).encode(), self._cookie):
             peer.greeted = True

@@ -165,6 +165,16 @@ class Roll:
             one.step = None
             self._outside[key] = one
 
+    def note_inside(self, pids: Iterable[int]) -> None:
+        """Processes in a cgroup of ours that no look has shown."""
+        for pid in pids:
+            facts = kin.stat(pid)
+            if facts is None or facts.dead or (pid, facts.ticks) in self.seen:
+                continue
+            own = self.agent_pid != 0 and facts.session != self.agent_pid
+            one = self.seen[pid, facts.ticks] = Seen(pid, facts.ticks, kin.name(pid), own)
+            self._alive[pid, facts.ticks] = one
+
     def reaped(self, pid: int, step: str, ms: int) -> None:
         """A direct child was waited for: until then its pid was nobody else's."""
         self._killed.discard(pid)

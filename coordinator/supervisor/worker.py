@@ -91,6 +91,7 @@ class Worker:
             self.loop.wait(self._turn())
         self._spool.drop_reserve()
         self._spool.sync()
+        self._config.cgroups.remove()
         self._peers.close()
         try:
             os.unlink(f"{self._config.folder}/{SOCKET}")  # noqa: PTH108
@@ -259,7 +260,8 @@ class Worker:
             self._output.close()
             self._generation = generation
             self._agent_exit = None
-            self._agent = started = agent.start(order, generation, self._umask)
+            group = self._config.cgroups.make(generation)
+            self._agent = started = agent.start(order, generation, self._umask, group)
         except (OSError, ValueError, TypeError) as error:
             self._failures[generation] = {"what": "os-error", "detail": str(error)}
             peer.answer(n, False, why="os-error", detail=str(error))
@@ -294,6 +296,7 @@ class Worker:
                 close_stdin=lambda: self._stdin.close("fenced"),
                 reap=self._reap,
                 record_step=self._record_step,
+                cgroups=self._config.cgroups,
             )
             never = (os.getpid(), self._keeper)
             self._ladder = Ladder(hands, self._roll, seconds=self._config.seconds, never=never, now=now)
@@ -341,7 +344,8 @@ class Worker:
         remaining = bool(receipt["remaining"])
         if self._fence is None:
             receipt["restart"] = True
-        names = str(receipt["remaining"])
+        # What remained of a restart is told again when the hold itself is ended: that is another receipt.
+        names = f"{reason}: {receipt['remaining']}"
         if names != self._told:
             self._record_gone(receipt)
             self._told = names
@@ -353,6 +357,7 @@ class Worker:
         self._ladder = None
         self._told = ""
         self._output.close()
+        self._config.cgroups.remove()
         if self._fence is None:
             self._spool.sync()
             return

@@ -116,6 +116,7 @@ class Holds:
             "nonce": os.urandom(16).hex(),
             "hold_seconds": 30.0,
             "ladder": QUICK,
+            "cgroups": "",
             "linger": 2.0,
         }
         spec = HoldSpec(**{**facts, **changed})  # type: ignore[arg-type]

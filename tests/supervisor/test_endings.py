@@ -258,6 +258,33 @@ async def test_restart_ends_one_generation_and_starts_the_next(holds: Holds) -> 
     assert not isinstance(refused, ProcessIdentity) and refused.what == "fenced"
 
 
+async def test_a_stop_of_a_restart_that_cannot_end_is_answered(holds: Holds) -> None:
+    """Each of the two endings has its own receipt, though the same process remains of both."""
+    freezer = Path("/sys/fs/cgroup/freezer") / f"footplate-again-{os.getpid()}"
+    try:
+        freezer.mkdir()
+    except OSError:
+        pytest.skip("no freezer of ours")
+    hold = await holds.launch(ladder=Ladder(farewell=0.1, eof=0.1, term=0.1, total=0.3, not_dying=0.3))
+    started = await hold.start("deaf")
+    try:
+        (freezer / "cgroup.procs").write_text(str(started.pid))
+        (freezer / "freezer.state").write_text("FROZEN")
+        await eventually(lambda: (freezer / "freezer.state").read_text().strip() == "FROZEN")
+        await hold.supervisor.fence("budget", restart=True)
+        await hold.until(lambda h: RecordKind.GONE in h.kinds())
+        await hold.supervisor.fence("stopped")
+        await hold.until(lambda h: h.kinds().count(RecordKind.GONE) == 2)
+        told = [one.facts for one in hold.all(RecordKind.GONE)]
+        assert [(one["reason"], bool(one.get("restart"))) for one in told] == [("restart", True), ("stopped", False)]
+        assert all([p["pid"] for p in one["remaining"]] == [started.pid] for one in told)  # type: ignore[attr-defined]
+    finally:
+        (freezer / "freezer.state").write_text("THAWED")
+    assert not (await hold.gone()).remaining
+    await eventually(lambda: not (freezer / "cgroup.procs").read_text())
+    freezer.rmdir()
+
+
 async def test_a_frozen_process_is_remaining_until_it_thaws(holds: Holds) -> None:
     freezer = Path("/sys/fs/cgroup/freezer") / f"footplate-test-{os.getpid()}"
     try:

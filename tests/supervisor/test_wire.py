@@ -1,15 +1,20 @@
 """Who may speak, epochs, long paths, and a console that does not read."""
 
 import asyncio
+import json
 import os
 import socket
 import stat
 import struct
 import sys
+import tempfile
 from pathlib import Path
+
+import pytest
 
 from coordinator.custody.client import Supervisor
 from coordinator.custody.connection import WINDOW
+from coordinator.custody.spoolfile import spool_is_locked
 from coordinator.custody.types import RecordKind, SpawnFailure, SpoolRecord, WriteOutcome
 from coordinator.supervisor import peers, wireformat
 from tests.supervisor.holding import Hold, Holds, agent
@@ -108,42 +113,85 @@ async def test_a_socket_path_of_any_length_works(holds: Holds, tmp_path: Path) -
 
 
 async def test_a_peer_from_inside_the_agents_tree_is_refused(holds: Holds) -> None:
+    """An agent is never its own operator: it may look and it may stop, with whatever it has read."""
     hold = await holds.launch()
-    await hold.start("inside", str(hold.spec.folder))
-    await hold.until(lambda h: b"answer" in h.stdout())
-    assert b"inside-a-hold" in hold.stdout()
-    assert RecordKind.FENCE not in hold.kinds()
+    forbidden = ("write", "wrote", "cancel", "farewell", "start", "hold", "credit", "resize", "end", "nonsense")
+    await hold.start("inside", str(hold.spec.folder), ",".join((*forbidden, "status")))
+    await hold.until(lambda h: b"asked\n" in h.stdout())
+    told = {
+        line.split(b": ", 1)[0].removeprefix(b"answer to ").decode(): json.loads(line.split(b": ", 1)[1])
+        for line in hold.stdout().splitlines()
+        if line.startswith(b"answer to ")
+    }
+    assert told["hello"]["ok"] is True and told["status"]["generation"] == 1
+    for verb in ("attach", *forbidden):
+        assert (told[verb]["ok"], told[verb]["why"]) == (False, "inside-a-hold"), verb
+    assert RecordKind.FENCE not in hold.kinds() and not hold.supervisor.lost
+    assert (
+        await hold.supervisor.write("t", b"now\n") is WriteOutcome.WROTE
+    )  # what it asked in that id's name is nothing
+    # It holds as many connections as it gets; the next console gets one all the same.
+    await hold.attach(2)
+    await hold.until(lambda h: RecordKind.FENCE in h.kinds())
+    assert (await hold.gone()).reason == "stopped"
 
 
 async def test_another_user_is_refused(holds: Holds) -> None:
+    """By whose the process is, even where every door before it stands open and the cookie is right."""
     if os.geteuid() != 0:
-        return  # only root can become somebody else
-    hold = await holds.launch()
-    spec = hold.spec
-    # Somebody else cannot get through a 0700 folder at all; the check behind it is tried with an open connection's uid.
+        pytest.skip("only root can become another user: the check of the peer's user is not tried")
+    with tempfile.TemporaryDirectory(dir="/tmp") as above:
+        Path(above).chmod(0o755)
+        hold = await holds.launch(folder=Path(above) / "run")
+        await hold.start("echo")
+        folder = hold.spec.folder
+        folder.chmod(0o777)
+        for name in ("s", "cookie"):
+            (folder / name).chmod(0o777)
+        answers = await asyncio.to_thread(_as_nobody, folder, "status", "fence", "kill", "attach")
+        assert answers["cookie"] == hold.spec.cookie, "it could read even that"
+        assert answers["said"].count("not-ours") == 1 and 'ok": true' not in answers["said"]
+        assert RecordKind.FENCE not in hold.kinds() and not hold.supervisor.lost
+        assert (await hold.supervisor.status())["epoch"] == 1
+        await hold.supervisor.kill()
+        await hold.gone()
+        await hold.supervisor.end()
+        await eventually(lambda: not spool_is_locked(folder))
+
+
+def _as_nobody(folder: Path, *verbs: str) -> dict[str, str]:
+    """Becomes another user, says hello with the right cookie and gives orders; the cookie, and all that is answered."""
     read, write = os.pipe()
-    handle = os.open(spec.folder, os.O_RDONLY | os.O_DIRECTORY)
-    os.set_inheritable(handle, True)
     pid = os.fork()
     if pid == 0:
+        found = {"cookie": "", "said": ""}
         try:
-            spec.folder.chmod(0o711)
-            (spec.folder / "s").chmod(0o777)
+            os.setgroups([])
+            os.setgid(65534)
             os.setuid(65534)
+            found["cookie"] = (folder / "cookie").read_text()
             sock = socket.socket(socket.AF_UNIX)
+            sock.settimeout(5)
+            sock.connect(str(folder / "s"))
+            orders = [{"verb": "hello", "n": 0, "v": 1, "cookie": found["cookie"]}]
+            orders += [{"verb": verb, "n": 1, "epoch": 9, "offset": 0} for verb in verbs]
             try:
-                sock.connect(str(spec.folder / "s"))
-                os.write(write, sock.recv(4096))
-            except OSError as error:
-                os.write(write, str(error).encode())
+                for order in orders:
+                    sock.sendall(wireformat.frame(order, b""))
+            except OSError:
+                pass  # it was hung up on; what had been said is still to be read
+            while data := sock.recv(65536):
+                found["said"] += data.decode("utf-8", "replace")
+        except OSError as error:
+            found["said"] += str(error)
         finally:
+            os.write(write, json.dumps(found).encode())
             os._exit(0)
     os.close(write)
-    answer = await asyncio.to_thread(os.read, read, 4096)
-    await asyncio.to_thread(os.waitpid, pid, 0)
-    os.close(read)
-    os.close(handle)
-    assert b"not-ours" in answer or b"denied" in answer.lower()
+    with os.fdopen(read, "rb") as told:
+        answer: dict[str, str] = json.loads(told.read())
+    os.waitpid(pid, 0)
+    return answer
 
 
 async def test_an_unattached_peer_may_ask_and_stop_but_not_write(holds: Holds) -> None:
