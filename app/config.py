@@ -7,23 +7,51 @@ units of the rest of the code. Agents are in ``agents.toml`` (``coordinator.prof
 import getpass
 import os
 import re
+import shlex
 import subprocess
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 
+from app.notices.items import Kind, NoticeSettings
 from app.paths import Paths
 from coordinator.constants import Timing
+from coordinator.recording import Pool
 from coordinator.terms import PRESETS
 from store.refusal import Refusal
 from store.vocab import MicroUsd, RefusalReason
 
 _NonNegative = Annotated[float, msgspec.Meta(ge=0)]
 _Minutes = Annotated[float, msgspec.Meta(gt=0, le=60 * 24 * 7)]
+
+
+class _Pool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Money of one agent, as ``day_budget`` and ``month_budget`` are of all."""
+
+    day: _NonNegative | None = None
+    month: _NonNegative | None = None
+
+
+class _Pools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    agents: dict[str, object] = msgspec.field(default_factory=dict)
+    """Each read on its own, so that a mistake in one is told with its name."""
+
+
+class _Notify(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    bell: bool = True
+    terminal: Literal["auto", "osc9", "osc777", "off"] = "auto"
+    command: str | list[str] | None = None
+    command_seconds: Annotated[float, msgspec.Meta(ge=0.1, le=600)] = 10
+    decision: bool = True
+    turn_ended: bool = True
+    silent: bool = True
+    budget: bool = True
+    crashed: bool = True
+    page: bool = True
 
 
 class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,6 +63,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     preamble: bool = True
     day_budget: _NonNegative | None = None
     month_budget: _NonNegative | None = None
+    pools: _Pools = _Pools()
     at_budget: Literal["hold", "fence"] = "hold"
     max_held_sessions: Annotated[int, msgspec.Meta(ge=1, le=200)] = 8
     attendance_minutes: _Minutes = 30
@@ -51,6 +80,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     mouse: bool = True
     escape_delay: Annotated[int, msgspec.Meta(ge=25, le=5000)] | None = None
     keys: dict[str, str] = msgspec.field(default_factory=dict)
+    notify: _Notify = _Notify()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +93,8 @@ class Config:
     preamble: bool = True
     day_budget: MicroUsd | None = None
     month_budget: MicroUsd | None = None
+    agent_pools: Mapping[str, Pool] = field(default_factory=dict)
+    """What one agent may spend in a day and in a month, by its name."""
     at_budget: str = "hold"
     """``hold`` or ``fence``."""
     max_held_sessions: int = 8
@@ -87,6 +119,7 @@ class Config:
     """Milliseconds; None: 500 here, 1000 over ssh."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """The operator's own keymap: action id to key."""
+    notify: NoticeSettings = field(default_factory=NoticeSettings)
 
     def timing(self) -> Timing:
         """The table of section 13 with what the operator lengthened or shortened."""
@@ -115,6 +148,12 @@ def parse_file(path: Path) -> Config | Refusal:
     if raw.preset not in {preset.name for preset in PRESETS}:
         names = ", ".join(preset.name for preset in PRESETS)
         return invalid(path, "preset", f"there is no preset {raw.preset!r}, there are {names}")
+    pools = _pools(path, raw.pools)
+    if isinstance(pools, Refusal):
+        return pools
+    notify = _notify(path, raw.notify)
+    if isinstance(notify, Refusal):
+        return notify
     return Config(
         operator=raw.operator,
         agent=raw.agent,
@@ -122,6 +161,7 @@ def parse_file(path: Path) -> Config | Refusal:
         preamble=raw.preamble,
         day_budget=_micro(raw.day_budget),
         month_budget=_micro(raw.month_budget),
+        agent_pools=pools,
         at_budget=raw.at_budget,
         max_held_sessions=raw.max_held_sessions,
         attendance_seconds=int(raw.attendance_minutes * 60),
@@ -138,7 +178,49 @@ def parse_file(path: Path) -> Config | Refusal:
         mouse=raw.mouse,
         escape_delay=raw.escape_delay,
         keys=raw.keys,
+        notify=notify,
     )
+
+
+def _notify(path: Path, raw: _Notify) -> NoticeSettings | Refusal:
+    """A command is words, without a shell: who wants one writes it (``sh -c "…"``)."""
+    try:
+        command = shlex.split(raw.command) if isinstance(raw.command, str) else raw.command or []
+    except ValueError as problem:
+        return invalid(path, "notify.command", str(problem).lower())
+    if raw.command is not None and not (command and command[0]):
+        return invalid(path, "notify.command", "it is empty; leave it out for none")
+    return NoticeSettings(
+        bell=raw.bell,
+        terminal=raw.terminal,
+        command=tuple([str(Path(command[0]).expanduser()), *command[1:]] if command else ()),
+        command_seconds=raw.command_seconds,
+        off=frozenset(kind for kind in Kind if not getattr(raw, kind.name.lower())),
+    )
+
+
+def _pools(path: Path, raw: _Pools) -> dict[str, Pool] | Refusal:
+    found: dict[str, Pool] = {}
+    for name, table in raw.agents.items():
+        key = f"pools.agents.{name}"
+        try:
+            one = msgspec.convert(table, _Pool)
+        except msgspec.ValidationError as problem:
+            inside, said = key_and_problem(str(problem))
+            return invalid(path, ".".join(part for part in (key, inside) if part), said)
+        if one.day is None and one.month is None:
+            return invalid(path, key, "it limits nothing; give day, month or both")
+        found[name] = Pool(day=_micro(one.day), month=_micro(one.month))
+    return found
+
+
+def unknown_agent(path: Path, config: Config, agents: Collection[str]) -> Refusal | None:
+    """A limit of money for an agent that there is not would limit nothing: its name is mistyped."""
+    for name in config.agent_pools:
+        if name not in agents:
+            there = ", ".join(sorted(agents))
+            return invalid(path, f"pools.agents.{name}", f"there is no agent of that name, there are {there}")
+    return None
 
 
 def read_toml(path: Path) -> dict[str, object] | Refusal:

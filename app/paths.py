@@ -31,6 +31,8 @@ class Paths:
     logs: Path
     mark: Path
     """``ledger.mark``: the ledger's last head, noted beside it."""
+    notices: Path
+    """What the operator was told of, so that the next console does not tell it again."""
 
     def folders(self) -> tuple[Path, ...]:
         """Every folder that must be there before anything is opened, outermost first."""
@@ -84,6 +86,7 @@ def _under(*, config: Path, data: Path, runtime: Path, logs: Path) -> Paths:
         runtime=runtime,
         logs=logs,
         mark=data / "ledger.mark",
+        notices=data / "notices",
     )
 
 

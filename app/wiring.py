@@ -40,6 +40,7 @@ def house_settings(
         max_held_sessions=config.max_held_sessions,
         day_budget=config.day_budget,
         month_budget=config.month_budget,
+        agent_pools=config.agent_pools,
         at_lapse=config.at_lapse,
         at_budget=config.at_budget,
         preset=config.preset,

@@ -28,6 +28,7 @@ from app.wording_measures import (
     short_command as short_command,
     short_commit as short_commit,
     short_path as short_path,
+    work_time as work_time,
 )
 from app.wording_refusals import sentence as sentence
 from coordinator.api import DecisionView, Group, TurnView
@@ -261,7 +262,7 @@ def terms_sentence(terms: Terms, now: Millis) -> str:
     if terms.budget is not None:
         limits.insert(0, money(terms.budget))
     if terms.working_seconds is not None:
-        limits.append(f"{age(terms.working_seconds * 1000)} of work")
+        limits.append(f"{work_time(terms.working_seconds * 1000)} of work")
     most = f"{', '.join(limits[:-1])} and {limits[-1]}" if len(limits) > 1 else limits[0]
     unlimited = "" if terms.budget is not None else ", with no limit of money"
     nominal = ", its money only nominal" if terms.billing is Billing.SUBSCRIPTION else ""

@@ -39,6 +39,7 @@ _REASONS: dict[EndReason, str] = {
     EndReason.RESTORED: "ended because the ledger was restored from a copy: start it again",
     EndReason.HANDOFF: "the agent says it is finished",
     EndReason.FINISHED: "finished by you",
+    EndReason.IMPORTED: "read in from the agent's own files; Footplate did not hold it",
 }
 
 _OUTCOMES = {
@@ -54,6 +55,7 @@ _STEPS = {
     "farewell": "asked the agent to end",
     "eof": "closed its input",
     "term": "told what was left to end",
+    "cgroup": "killed all of it at once",
     "kill": "killed what was left",
     "nonce": "killed what had slipped away",
     "gone": "nothing left running",
@@ -71,7 +73,22 @@ def end_reason(reason: str) -> str:
     if known is EndReason.EXITED and detail:
         how = f"signal {detail[3:]}" if detail.startswith("SIG") else f"exit {detail}"
         return f"the agent ended by itself ({how}): read its last words, then start it again"
+    if known is EndReason.PROTOCOL_ERROR and detail:
+        return _protocol_error(detail) or _REASONS[known]
     return _REASONS[known]
+
+
+def _protocol_error(detail: str) -> str:
+    """What an agent did that none may do; '' where it was bytes that could not be read."""
+    if detail == "unasked-turn":
+        return (
+            f"{_BY_FOOTPLATE}the agent went on by itself while its question waited for you, and again after an "
+            "interrupt: answer its question, then start it again"
+        )
+    held_by = detail.removeprefix("conversation-of-")
+    if held_by != detail and held_by.isdecimal():
+        return f"{_BY_FOOTPLATE}the agent went over into the conversation that run {held_by} holds: go on in that run"
+    return ""
 
 
 def outcome(value: RunOutcome) -> str:
@@ -115,7 +132,7 @@ def how_ended(ended: EndedProcess) -> str:
             how = "ended by itself when asked"
         case "term":
             how = "ended by TERM"
-        case "kill":
+        case "kill" | "cgroup":
             how = "ended by KILL"
         case "nonce":
             how = "had slipped away, ended by KILL"

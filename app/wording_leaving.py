@@ -5,7 +5,7 @@ Pure, and without Textual, as ``app.wording``; for both front ends.
 
 from collections.abc import Iterable
 
-from app.wording_measures import age, moment, money, plural
+from app.wording_measures import age, moment, money, plural, work_time
 from coordinator.api import Extend
 from store.vocab import MicroUsd, Millis, RunId
 
@@ -34,7 +34,14 @@ def stays_held(until: Iterable[tuple[RunId, Millis]], now: int) -> list[str]:
 
 
 def extension_sentence(
-    command: Extend, *, agent: str, budget: MicroUsd | None, max_turns: int, expires_at: int, now: int
+    command: Extend,
+    *,
+    agent: str,
+    budget: MicroUsd | None,
+    max_turns: int,
+    working_seconds: int | None,
+    expires_at: int,
+    now: int,
 ) -> str:
     """What is agreed to with one Enter: what is added, and what is then allowed in all."""
     added = []
@@ -42,6 +49,10 @@ def extension_sentence(
         added.append(f"for {money(command.money)} more ({money(MicroUsd((budget or 0) + command.money))} in all)")
     if command.turns is not None:
         added.append(f"for {plural(command.turns, 'more turn')} ({max_turns + command.turns} in all)")
+    if command.working_seconds is not None:
+        whole = (working_seconds or 0) + command.working_seconds
+        more = work_time(command.working_seconds * 1000)
+        added.append(f"for {more} more of work ({work_time(whole * 1000)} in all)")
     if command.seconds is not None:
         end = expires_at + command.seconds * 1000
         added.append(f"until {moment(end, now)} instead of {moment(expires_at, now)}")

@@ -43,6 +43,16 @@ def coarse_age(ms: int) -> str:
     return f"{seconds // 60}m" if 60 <= seconds < 600 else age(ms)
 
 
+def work_time(ms: int) -> str:
+    """``6m``, ``60m``, ``8h``, ``2h30m``: how long something worked or may work; up to two hours in minutes."""
+    minutes = max(0, ms) // 60_000
+    if minutes == 0:
+        return f"{max(0, ms) // 1000}s"
+    if minutes <= 120:
+        return f"{minutes}m"
+    return f"{minutes // 60}h{minutes % 60:02d}m" if minutes % 60 else f"{minutes // 60}h"
+
+
 def clock(ms: int) -> str:
     """``09:14``, in the operator's own time zone."""
     return time.strftime("%H:%M", time.localtime(ms / 1000))

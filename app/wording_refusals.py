@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from app.wording_endings import end_reason
-from app.wording_measures import clock_seconds, money
+from app.wording_measures import clock_seconds, money, work_time
 from store.refusal import Fact, Refusal
 from store.vocab import MicroUsd, RefusalReason
 
@@ -59,10 +59,12 @@ _TEMPLATES: dict[RefusalReason, str] = {
     _R.DECISION_OPEN: "{run:Run|This run} stopped to ask you[ (question {decision})]; answer that first.",
     _R.TURN_CAP: "{run:Run|This run} has used its turns[ ({turns,n} of {limit})]; extend them, finish it or stop it.",
     _R.BUDGET_EXHAUSTED: (
-        "{run:Run|This run} is at its budget[: {spent:money} of {limit:money}]; extend it, finish it or stop it."
+        "{run:Run|This run} is at its budget[: {spent:money} of {limit:money}]"
+        "[ of working time: {worked_ms:work} of {limit_ms:work}]; extend it, finish it or stop it."
     ),
     _R.POOL_EXHAUSTED: (
-        "The budget of the {pool|day} is used up[: {spent:money} of {limit:money}]; raise it in config.toml, or wait."
+        "The budget of the {period|day}[ for {agent}] has too little left[: {spent:money} of {limit:money} spent]"
+        "[, {reserved:money} set aside for what is held][, {wanted:money} wanted]; raise it in config.toml, or wait."
     ),
     _R.ALREADY_DELIVERED: "This was sent before and is not sent again; say it anew if you mean it twice.",
     _R.REPAIR_EXHAUSTED: (
@@ -140,6 +142,10 @@ _TEMPLATES: dict[RefusalReason, str] = {
         "The agent did not answer after its start[ within {seconds} s] and was ended; "
         "run it once by itself to see what it waits for, then start again."
     ),
+    _R.FILTER_INVALID: (
+        "{what|This} is no filter[ (it wants {wants})]; the fields are {fields|those that the help names}, "
+        "and text with a colon in it goes in quotes."
+    ),
     _R.CONFIG_INVALID: (
         "{file|The configuration file} cannot be used[: key {key}][: {problem}]; correct it, or move it away."
     ),
@@ -214,6 +220,8 @@ def _fill(place: "re.Match[str]", facts: Mapping[str, Fact]) -> str:
     match form:
         case "money" if isinstance(value, int):
             return money(MicroUsd(value))
+        case "work" if isinstance(value, int):
+            return work_time(value)
         case "clock" if isinstance(value, int):
             return clock_seconds(value)
         case "run" | "Run":

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coordinator import catchup, closing, deeds, eventcodec, launch, machine, steps
+from coordinator import catchup, closing, deeds, eventcodec, launch, machine, steps, stuck, turntimeout
 from coordinator.api import EndingView, Started
 from coordinator.custody import spoolfile
 from coordinator.custody.client import Supervisor, read_cookie
@@ -72,6 +72,7 @@ def state_of(rows: SessionRows, limits: machine.Limits, *, ready: bool) -> machi
         park_answers=len(rows.park_answers),
         last_result=last,
         concluding=rows.custody is not None and rows.custody.state is CustodyState.CONCLUDING,
+        restarting=rows.custody is not None and rows.custody.state is CustodyState.RESTARTING,
     )
 
 
@@ -86,6 +87,10 @@ async def adopt(session: "HeldSession") -> Refusal | None:
     if session.rows.run.tree:
         session.tree = type(session.tree)(session.rows.run.tree)
     session.state = state_of(session.rows, session.state.limits, ready=await _is_ready(session, row))
+    flying = session.state.turns[0].id if session.state.turns else None
+    session.turn_watch = turntimeout.taken_over(
+        session.rows, flying, wall=house.clock.now(), now=house.clock.monotonic()
+    )
     session.concluding = await _concluding(session) if session.state.concluding else None
     _drivers(session, row)
     for known in await house.ledger.read(lambda tx: events.page(tx, session.run_id, limit=SHOWN_AGAIN, newest=True)):
@@ -198,7 +203,7 @@ def _why_not(session: "HeldSession") -> str | None:
     rows = session.rows
     if rows.custody is None or rows.custody.fence_reason is not None:
         return rows.custody.fence_reason if rows.custody else EndReason.ORPHANED
-    if rows.custody.state is not CustodyState.OPEN:
+    if rows.custody.state not in (CustodyState.OPEN, CustodyState.RESTARTING):
         return EndReason.CONSOLE_LOST
     signed = rows.authorization
     if signed is None or signed.state is not AuthorizationState.BOUND:
@@ -241,6 +246,11 @@ async def _from_the_spool(session: "HeldSession", offset: int) -> Refusal | None
     if session.gone is None:
         session.stop_reason = session.stop_reason or EndReason.ORPHANED
         session.gone = await asyncio.to_thread(closing.end_of_carriers, session, EndReason.ORPHANED)
+    elif session.gone.facts.get("remaining"):
+        boot, before = (session.rows.custody.boot_id if session.rows.custody else ""), session.gone.facts
+        facts = await asyncio.to_thread(stuck.look_again, session.folder, session.nonce, boot, before)
+        session.gone = replace(session.gone, facts=facts)
+        session.set_deadline(stuck.TIMER, None)
     if not session.started.done():
         session.started.set_result(Started(run=session.run_id))
     return None

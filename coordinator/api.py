@@ -48,16 +48,40 @@ class FeedEvent:
     event: AgentEvent
     key: tuple[int, int] | None = None
     """(spool offset, n): unique in its run, in order."""
+    left_at: int = 0
+    left_out: int = 0
+    """Of a very long text the middle is left out: where, and how many characters. The ledger has it whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TranscriptPage:
     events: tuple[FeedEvent, ...]
     """In order."""
-    first: int
-    """Row id of the first, to ask for what is before it; 0: nothing is."""
-    live_from: int
-    """Feed position at which the page was read: live events up to it are in the page."""
+    more_before: bool = False
+    """Whether the ledger has older ones: ask for what is before the first key."""
+    more_after: bool = False
+    """Whether it has newer ones: ask for what is after the last key. The feed goes on from a page without."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """An event, or the turn that begins with it, that has the text."""
+
+    key: tuple[int, int]
+    lines: int
+    """How many of its lines have it."""
+    turn: bool = False
+    """What the operator said in the turn, not the event."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptHits:
+    hits: tuple[Hit, ...]
+    """In order."""
+    before: tuple[int, int] | None
+    """To go on from; None: the run was searched to its beginning."""
+    through: tuple[int, int]
+    """The newest event that was looked at."""
 
 
 # ------------------------------------------------------------------------------------------------------------ commands
@@ -73,6 +97,7 @@ class Propose:
     preset: str | None = None
     budget: MicroUsd | None = None
     max_turns: int | None = None
+    working_seconds: int | None = None
     expires_seconds: int | None = None
     model: str | None = None
     mode: str | None = None
@@ -210,6 +235,14 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Acknowledge:
+    """The operator has seen an item of the attention queue for which that is enough. Answer: ``Done`` or
+    ``Refusal``."""
+
+    item: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SaveDraft:
     key: str
     text: str
@@ -221,12 +254,82 @@ class LoadDraft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSaidBefore:
+    """What the operator has said in a repository, over all its runs. Answer: ``SaidBefore``."""
+
+    repository: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidOnce:
+    turn: TurnId
+    at: Millis
+    text: str
+    whole: bool
+    """False: ``text`` is its beginning; ``ReadSaid`` gives all of it."""
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaidBefore:
+    texts: tuple[SaidOnce, ...]
+    """Each text once, newest last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSaid:
+    """The whole text of one turn. Answer: a string."""
+
+    turn: TurnId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListFiles:
+    """Files that git tracks in the tree of a run, or in a repository. Answer: ``TrackedFiles`` or ``Refusal``."""
+
+    run: RunId | None
+    repository: str
+    """Looked at where no run is named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackedFiles:
+    tree: str
+    paths: tuple[str, ...]
+    """Relative to the tree; only names that can be written in a text."""
+    more: bool = False
+    """There are more than were read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTranscript:
-    """Answer: ``TranscriptPage``."""
+    """The newest page, or the one before, after or around a key. Answer: ``TranscriptPage``."""
 
     run: RunId
-    before: int | None = None
-    limit: int = 2000
+    before: tuple[int, int] | None = None
+    after: tuple[int, int] | None = None
+    around: tuple[int, int] | None = None
+    limit: int = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchTranscript:
+    """Where a run has this text: a page of its events, the newest first. Literal; without capitals in it, capitals do
+    not count. Answer: ``TranscriptHits``."""
+
+    run: RunId
+    text: str
+    before: tuple[int, int] | None = None
+    after: tuple[int, int] | None = None
+    """Look no further back than this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadWhole:
+    """One event's text as it was written, however long. Answer: a string."""
+
+    run: RunId
+    key: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,11 +360,12 @@ class Resume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extend:
-    """A signed amendment: more money, more turns, a later end. Answer: ``Done`` or ``Refusal``."""
+    """A signed amendment: more money, turns or working time, a later end. Answer: ``Done`` or ``Refusal``."""
 
     run: RunId
     money: MicroUsd | None = None
     turns: int | None = None
+    working_seconds: int | None = None
     seconds: int | None = None
     """Added to the end."""
 
@@ -310,9 +414,15 @@ OperatorCommand = (
     | Rename
     | Pin
     | Seen
+    | Acknowledge
     | SaveDraft
     | LoadDraft
+    | ReadSaidBefore
+    | ReadSaid
+    | ListFiles
     | ReadTranscript
+    | SearchTranscript
+    | ReadWhole
     | LookAtProcesses
     | LeaveAll
     | Resume
@@ -322,8 +432,21 @@ OperatorCommand = (
     | CloseAll
 )
 
-Reply = Done | Proposal | Started | Said | TranscriptPage | Closed | Left | str | Refusal
-"""What a command gives back: ``LoadDraft`` a string, most ``Done``; any of them a ``Refusal``."""
+Reply = (
+    Done
+    | Proposal
+    | Started
+    | Said
+    | SaidBefore
+    | TrackedFiles
+    | TranscriptPage
+    | TranscriptHits
+    | Closed
+    | Left
+    | str
+    | Refusal
+)
+"""What a command gives back: ``LoadDraft`` and ``ReadWhole`` a string, most ``Done``; any of them a ``Refusal``."""
 
 
 class Backend(Protocol):

@@ -16,18 +16,26 @@ from coordinator.machine import (
     BookWithdrawn,
 )
 from coordinator.redaction import Redactor
+from coordinator.settling import CONVERSATION
 from store import attention, control_writes, custody, decisions, runs, turns
 from store.db import Tx
+from store.refusal import Refusal
 from store.vocab import (
     AttentionKind,
     ControlWriteState,
     CustodyId,
+    DecisionKind,
     DecisionState,
+    EndReason,
+    RefusalReason,
     RunId,
     TurnId,
     TurnSource,
     TurnState,
 )
+
+CONVERSATION_OF = f"{EndReason.PROTOCOL_ERROR}:conversation-of-"
+"""The reason, with the number of the run whose conversation it is."""
 
 
 class Books:
@@ -41,15 +49,11 @@ class Books:
     def enter(self, tx: Tx, book: Book, *, generation: int) -> None:
         match book:
             case BookReady():
-                runs.learn(
-                    tx, id=self._run, native_id=book.event.native_id, model=book.event.model, mode=book.event.mode
-                )
-                if book.event.native_id is not None:
-                    custody.set_native(tx, id=self._custody, native_id=book.event.native_id)
+                said = book.event
+                runs.learn(tx, id=self._run, native_id=self._own(tx, said.native_id), model=said.model, mode=said.mode)
             case BookLearned():
-                runs.learn(tx, id=self._run, native_id=book.native_id, model=book.model, mode=book.mode)
-                if book.native_id is not None:
-                    custody.set_native(tx, id=self._custody, native_id=book.native_id)
+                mine = self._own(tx, book.native_id)
+                runs.learn(tx, id=self._run, native_id=mine, model=book.model, mode=book.mode)
             case BookAccepted():
                 turns.accepted(tx, id=book.turn)
                 self._rode_in(tx, book.turn)
@@ -80,6 +84,23 @@ class Books:
                     attention.raise_(tx, run=self._run, kind=book.kind, key=book.key, text=book.text)
                 else:
                     attention.clear(tx, run=self._run, kind=book.kind, key=book.key, by="footplate")
+
+    def _own(self, tx: Tx, native_id: str | None) -> str | None:
+        """The conversation that the agent says it is in; None: it says none, or one that another run holds.
+
+        Two holds never drive one conversation. Its own custody is fenced with the very batch that says so: a console
+        that dies here leaves the reason behind, for the one that comes after it.
+        """
+        if native_id is None:
+            return None
+        taken = custody.set_native(tx, id=self._custody, native_id=native_id)
+        if not isinstance(taken, Refusal) or taken.reason is not RefusalReason.ALREADY_HELD:
+            return native_id
+        other = taken.facts["run"]
+        text = f"run {self._run} went over into the conversation that run {other} holds, and is ended for it"
+        custody.fence(tx, id=self._custody, reason=f"{CONVERSATION_OF}{other}")
+        attention.raise_(tx, run=self._run, kind=AttentionKind.PAGE, key=CONVERSATION, text=text)
+        return None
 
     def _rode_in(self, tx: Tx, turn: TurnId) -> None:
         """Answers that a turn carried have arrived when the agent began it."""
@@ -133,8 +154,13 @@ class Books:
         if decision.state is DecisionState.OPEN:
             attention.raise_(tx, run=self._run, kind=AttentionKind.DECISION, key=str(decision.id), text=decision.title)
 
+    def _request(self, tx: Tx, request: str, generation: int) -> decisions.Decision | None:
+        """One of the control channel. A park is the mailbox's, and no line of an agent takes it back or answers it."""
+        found = decisions.by_request(tx, self._run, request, generation)
+        return found if found is not None and found.kind is not DecisionKind.PARK else None
+
     def _withdrawn(self, tx: Tx, book: BookWithdrawn, generation: int) -> None:
-        decision = decisions.by_request(tx, self._run, book.request, generation)
+        decision = self._request(tx, book.request, generation)
         if decision is None:
             return
         if decision.state in (DecisionState.OPEN, DecisionState.ANSWERED):
@@ -144,7 +170,7 @@ class Books:
         self._clear(tx, decision.id)
 
     def _resolved(self, tx: Tx, event: base.DecisionResolved, generation: int) -> None:
-        decision = decisions.by_request(tx, self._run, event.request, generation)
+        decision = self._request(tx, event.request, generation)
         if decision is None:
             return
         if decision.state in (DecisionState.DELIVERING, DecisionState.UNCERTAIN) and self._went(tx, decision):

@@ -8,16 +8,17 @@ cancelled otherwise; what it had not read is read. Nothing that may have gone is
 import contextlib
 from typing import TYPE_CHECKING
 
-from coordinator import decisioncodec, machine, mailbox, parking, settling, steps, writing
+from coordinator import decisioncodec, machine, mailbox, parking, settling, steps, turntimeout, writing
 from coordinator.custody.types import WriteProof
 from coordinator.recording import NewTurn, keyed_digest
 from coordinator.steps import Step
-from store import control_writes, decisions, evidence
+from store import attention, control_writes, decisions, evidence
 from store.control_writes import ControlWrite
 from store.db import Tx
 from store.decisions import Decision
 from store.turns import Turn
 from store.vocab import (
+    AttentionKind,
     DecisionKind,
     DecisionState,
     EndReason,
@@ -30,11 +31,14 @@ from store.vocab import (
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
 
+HANDSHAKE = "handshake"
+"""What a part of the greeting is called in the ledger, with its place in it."""
+
 
 async def catch_up(session: "HeldSession") -> None:
     """Once the spool is read up to now: settle what the old console had begun to send."""
     steps.reach(Step.CATCHING_UP)
-    if not session.state.ready:
+    if not session.state.ready and not session.state.restarting and not session.next_due:
         await _greet_again(session)
     for turn in session.rows.turns:
         if turn.state is TurnState.RECORDED and turn.source is not TurnSource.AGENT:
@@ -59,21 +63,29 @@ async def _proof(session: "HeldSession", write: str) -> WriteProof | None:
 
 
 async def _never_goes(session: "HeldSession", write: str) -> bool:
-    """Whether it is proven that nothing of it went, and nothing ever will."""
-    if await _proof(session, write) is not WriteProof.NEVER or session.supervisor is None:
+    """Whether it is proven that nothing of it went, and nothing ever will.
+
+    One that is cancelled already is as good: the console before may have died between that and what it meant to do.
+    """
+    proof = await _proof(session, write)
+    if proof is WriteProof.CANCELLED:
+        return True
+    if proof is not WriteProof.NEVER or session.supervisor is None:
         return False
     with contextlib.suppress(ConnectionError, OSError):
-        return await session.supervisor.cancel(write)
+        cancelled = await session.supervisor.cancel(write)
+        steps.reach(Step.TAKEN_BACK)
+        return cancelled
     return False
 
 
 def handshake(tx: Tx, session: "HeldSession") -> list[ControlWrite]:
-    """The greeting of this generation, in its order."""
-    return [
-        one
-        for one in control_writes.of_run(tx, session.run_id)
-        if one.what == "handshake" and one.generation == session.generation
-    ]
+    """The greeting of this generation, in its order; of a part that had to be said anew, the newest."""
+    newest: dict[str, ControlWrite] = {}
+    for one in control_writes.of_run(tx, session.run_id):
+        if one.what.startswith(HANDSHAKE) and one.generation == session.generation:
+            newest[one.what] = one
+    return list(newest.values())
 
 
 async def _greet_again(session: "HeldSession") -> None:
@@ -85,7 +97,7 @@ async def _greet_again(session: "HeldSession") -> None:
         wanted.append(session.driver.ask_cost())
     for old, new in zip(asked, wanted, strict=False):
         if await _never_goes(session, old.id):
-            await writing.write_control(session, new.id, new.data, "handshake")
+            await writing.write_control(session, new.id, new.data, old.what)
             if old.id == session.cost_ask:
                 session.cost_ask = new.id
 
@@ -107,21 +119,23 @@ async def _unread_mailbox(session: "HeldSession") -> None:
 
 
 async def _unsent_turn(session: "HeldSession", turn: Turn) -> None:
-    if await _proof(session, turn.id) is not WriteProof.NEVER:
+    proof = await _proof(session, turn.id)
+    if proof not in (WriteProof.NEVER, WriteProof.CANCELLED):
         return  # begun, whole or unknown: its records, or its end, settle it
     text = f"{turn.text}\n\n{turn.preamble}" if turn.preamble else turn.text
     data = session.driver.turn(turn.id, text)
-    same = keyed_digest(session.house.digest_key, data) == turn.digest
+    same = proof is WriteProof.NEVER and keyed_digest(session.house.digest_key, data) == turn.digest
     if same and session.state.live and not session.state.ready and turn.source is TurnSource.BRIEF:
         session.first_turn = NewTurn(
             id=turn.id, source=turn.source, text=turn.text, preamble=turn.preamble, sent=data, operator=turn.operator
         )
+        session.turn_watch = turntimeout.TurnWatch()
         return  # it goes when the agent says that it is ready, as at any start
     if same and session.state.ready and session.state.live:
+        session.turn_watch = turntimeout.TurnWatch()  # it goes only now
         session.spawn(writing.write_turn(session, turn.id, data), "turn")
         return
-    supervisor = session.supervisor
-    if supervisor is not None and await supervisor.cancel(turn.id):
+    if await _never_goes(session, turn.id):
         await session.write(lambda tx: settling.not_sent(tx, turn.id))
         await session.decide(machine.TurnNotSent(id=turn.id))
         if turn.source is TurnSource.BRIEF:
@@ -132,10 +146,7 @@ async def _unsent_answer(session: "HeldSession", decision: Decision) -> None:
     proof = await _proof(session, decision.write_id or "")
     if proof is WriteProof.BEGUN:
         await session.write(lambda tx: decisions.uncertain(tx, id=decision.id))
-    if proof is not WriteProof.NEVER or decision.answer is None:
-        return
-    supervisor = session.supervisor
-    if supervisor is None or not await supervisor.cancel(decision.write_id or ""):
+    if decision.answer is None or not await _never_goes(session, decision.write_id or ""):
         return
     data = session.driver.answer(decision.request, decisioncodec.decode_answer(decision.answer))
     digest = keyed_digest(session.house.digest_key, data)
@@ -143,8 +154,8 @@ async def _unsent_answer(session: "HeldSession", decision: Decision) -> None:
         lambda tx: control_writes.get(tx, session.run_id, decision.write_id or "")
     )
     if before is None or before.digest != digest:
-        # The ledger keeps it redacted, and a redacted answer is another one: the operator sees that it may be missing.
-        await session.write(lambda tx: decisions.uncertain(tx, id=decision.id))
+        # The ledger keeps it redacted, and a redacted answer is another one: it is not sent, and a person is told.
+        await session.write(lambda tx: _cannot_be_made_again(tx, decision))
         return
     write = f"{decision.write_id}-{session.rows.custody.epoch if session.rows.custody else 0}"
 
@@ -164,3 +175,13 @@ async def _unsent_answer(session: "HeldSession", decision: Decision) -> None:
 
     await session.write(again)
     session.spawn(writing.send(session, write, data), "answer")
+
+
+def _cannot_be_made_again(tx: Tx, decision: Decision) -> None:
+    decisions.uncertain(tx, id=decision.id)
+    asked = (decision.subject or decision.title)[:200]
+    text = (
+        f"your answer to “{asked}” had not gone out when the console was lost, and cannot be made again "
+        "as you gave it (what is secret is not kept): the agent still waits for it; interrupt it, then say it anew"
+    )
+    attention.raise_(tx, run=decision.run, kind=AttentionKind.PAGE, key=f"answer-{decision.id}", text=text)

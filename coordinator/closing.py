@@ -13,12 +13,13 @@ from coordinator import evidence as evidence_, mailbox, parking, settling, steps
 from coordinator.api import Done
 from coordinator.custody import spoolfile
 from coordinator.custody.client import Supervisor
-from coordinator.custody.leftovers import end_carriers
+from coordinator.custody.leftovers import end_left
 from coordinator.custody.receipts import process_from_facts, receipt_from_facts
 from coordinator.custody.types import RecordKind, SpawnFailure, SpoolRecord, WriteProof
 from coordinator.rows import read_rows
 from coordinator.settling import Ending
 from coordinator.steps import Step
+from coordinator.stuck import REMAINING
 from store import attention, custody, evidence, runs, stops
 from store.canonical import dumps
 from store.db import Tx
@@ -193,6 +194,7 @@ async def close(session: "HeldSession") -> None:
     assert session.gone is not None
     steps.reach(Step.GONE_SEEN)
     receipt = receipt_from_facts(session.gone.facts)
+    again = session.rows.run is not None and session.rows.run.outcome is not None
     session.live.receipt = receipt
     outcome, reason = _how_it_ended(session)
     proofs = await asyncio.to_thread(_proofs, session)
@@ -222,7 +224,7 @@ async def close(session: "HeldSession") -> None:
         if receipt.remaining and not isinstance(closed, Refusal):
             left = ", ".join(f"{one.pid} ({one.name})" for one in receipt.remaining)
             text = f"run {session.run_id} left processes that would not end: {left}"
-            attention.raise_(tx, run=session.run_id, kind=AttentionKind.PAGE, key="remaining", text=text)
+            attention.raise_once(tx, run=session.run_id, kind=AttentionKind.PAGE, key=REMAINING, text=text)
         return closed
 
     steps.reach(Step.BEFORE_CLOSED)
@@ -249,7 +251,8 @@ async def close(session: "HeldSession") -> None:
         if not waiter.done():
             waiter.set_result(Done(note=reason))
     session.house.changed()
-    await _gather_evidence(session)
+    if not again:
+        await _gather_evidence(session)
 
 
 async def _gather_evidence(session: "HeldSession") -> None:
@@ -328,8 +331,8 @@ def _rest(session: "HeldSession", offset: int) -> list[SpoolRecord]:
 
 
 def end_of_carriers(session: "HeldSession", reason: str) -> SpoolRecord:
-    """Keeper and worker are both gone: what still carries our nonce is proven ours, and is ended here."""
-    facts = end_carriers(session.nonce, reason=reason)
+    """Keeper and worker are both gone: who is in the hold's cgroups or carries its nonce is ours, and ended here."""
+    facts = end_left(session.folder, session.nonce, reason=reason)
     return SpoolRecord(
         kind=RecordKind.GONE,
         offset=0,
@@ -347,7 +350,7 @@ async def unprovable(session: "HeldSession", what: str) -> None:
 
     def book(tx: Tx) -> None:
         custody.fence(tx, id=session.custody_id, reason=EndReason.ORPHANED)
-        attention.raise_(tx, run=session.run_id, kind=AttentionKind.PAGE, key="unprovable", text=text)
+        attention.raise_once(tx, run=session.run_id, kind=AttentionKind.PAGE, key="unprovable", text=text)
 
     await session.write(book)
     await session.refresh()

@@ -61,7 +61,12 @@ def asked_body(command: ForAnother) -> tuple[CommandVerb, RunId | None, str]:
         case Finish():
             return CommandVerb.FINISH, command.run, dumps({})
         case Extend():
-            body = {"money": command.money, "turns": command.turns, "seconds": command.seconds}
+            body = {
+                "money": command.money,
+                "turns": command.turns,
+                "seconds": command.seconds,
+                "working_seconds": command.working_seconds,
+            }
             return CommandVerb.EXTEND, command.run, dumps(body)
         case Revoke():
             return CommandVerb.REVOKE, command.run, dumps({})
@@ -97,6 +102,7 @@ def _command_of(row: commands.Command) -> OperatorCommand:
                 money=None if money is None else MicroUsd(int(money)),
                 turns=body.get("turns"),
                 seconds=body.get("seconds"),
+                working_seconds=body.get("working_seconds"),
             )
         case CommandVerb.REVOKE:
             return Revoke(run=run)

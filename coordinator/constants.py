@@ -8,6 +8,8 @@ TURN_BYTES = 1024 * 1024
 MAILBOX_BYTES = 64 * 1024
 REPAIRS_IN_A_ROW = 2
 QUEUE_OF_INPUTS = 10_000
+ENDS_SOON = 600.0
+"""Seconds before a run's end at which a person is told that it comes; for a short run a part of its time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

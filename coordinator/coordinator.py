@@ -12,24 +12,31 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from coordinator import commands, incarnation, ledgermark, proposing, recording, snapshots, steps, sweep
+from coordinator import commands, desk, incarnation, ledgermark, marks, proposing, recording, snapshots, steps, sweep
 from coordinator.api import (
+    Acknowledge,
     CloseAll,
     Closed,
     ConsoleSnapshot,
+    DismissDecision,
     Done,
     LeaveAll,
     Left,
+    ListFiles,
     LoadDraft,
     OperatorCommand,
     Pin,
     Propose,
+    ReadSaid,
+    ReadSaidBefore,
     ReadTranscript,
+    ReadWhole,
     Rename,
     Reply,
     RepositoryView,
     Resume,
     SaveDraft,
+    SearchTranscript,
     Seen,
     StartRun,
     Stop,
@@ -47,6 +54,7 @@ from coordinator.profiles import AgentProfile, Found, discover
 from coordinator.redaction import Redactor, secrets_of
 from coordinator.session import HeldSession
 from coordinator.steps import Step
+from coordinator.transcripts import Transcripts
 from store import authorizations, drafts, incarnations, runs, settings
 from store.db import Ledger, LedgerFault, Tx
 from store.refusal import Refusal
@@ -63,6 +71,7 @@ class Coordinator:
         self.sessions: dict[RunId, HeldSession] = {}
         self._actors: dict[RunId, asyncio.Task[None]] = {}
         self.snapshots = snapshots.Snapshots(house, self.sessions)
+        self.transcripts = Transcripts(house, self.sessions)
         self._life = life
         self._tasks = tasks
         self._repository = repository
@@ -167,17 +176,20 @@ class Coordinator:
             case CloseAll():
                 return await self.close()
             case SaveDraft():
-                await self._keep_draft(command)
-                return Done()
+                return await marks.keep_draft(self, command)
             case LoadDraft():
                 return await self.house.ledger.read(lambda tx: drafts.get(tx, key=command.key) or "")
-            case ReadTranscript():
-                return await self.snapshots.transcript(command)
-            case Rename() | Pin() | Seen():
-                return await self._mark(command)
+            case ReadSaidBefore() | ReadSaid() | ListFiles():
+                return await desk.serve(self.house, command)
+            case ReadTranscript() | SearchTranscript() | ReadWhole():
+                return await self.transcripts.read(command)
+            case Rename() | Pin() | Seen() | Acknowledge():
+                return await marks.mark(self, command, who)
             case _:
                 session = self.sessions.get(command.run)
                 if session is None or session.ended.is_set():
+                    if isinstance(command, DismissDecision):
+                        return await marks.dismiss_of_ended(self, command, who)
                     return await self._not_held(command.run)
                 return await session.give(command, who)
 
@@ -198,33 +210,6 @@ class Coordinator:
         if row.outcome is not None:
             return Refusal(RefusalReason.ALREADY_ENDED, {"run": run})
         return Refusal(RefusalReason.OWNED_BY_ANOTHER, {"run": run, "owner": row.incarnation})
-
-    async def _keep_draft(self, command: SaveDraft) -> None:
-        def keep(tx: Tx) -> None:
-            if command.text:
-                drafts.put(tx, key=command.key, text=command.text)
-            else:
-                drafts.drop(tx, key=command.key)
-
-        await self.house.ledger.transaction(keep)
-
-    async def _mark(self, command: Rename | Pin | Seen) -> Reply:
-        def mark(tx: Tx) -> None:
-            match command:
-                case Rename():
-                    runs.rename(tx, id=command.run, title=command.title)
-                case Pin():
-                    runs.pin(tx, id=command.run, pinned=command.pinned)
-                case Seen():
-                    runs.seen(tx, id=command.run, at=tx.now)
-
-        await self.house.ledger.transaction(mark)
-        session = self.sessions.get(command.run)
-        if session is not None:
-            await session.refresh()
-        else:
-            await self.snapshots.reload(command.run)
-        return Done()
 
     # -------------------------------------------------------------------------------------------------------- start
 

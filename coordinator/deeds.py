@@ -114,10 +114,12 @@ async def send_queued(session: "HeldSession") -> None:
 
 async def say_why_it_waits(session: "HeldSession", refusal: Refusal) -> None:
     """What waits and may not go for want of money is the operator's to look at; all else goes by itself later."""
+    agent = refusal.facts.get("agent")
+    of = f" for {agent}" if agent else ""
     texts = {
         RefusalReason.BUDGET_EXHAUSTED: "holds at its budget",
         RefusalReason.TURN_CAP: "holds at its budget",
-        RefusalReason.POOL_EXHAUSTED: "holds: the budget of the day or the month is used up",
+        RefusalReason.POOL_EXHAUSTED: f"holds: the budget of the {refusal.facts.get('period')}{of} is used up",
     }
     text = texts.get(refusal.reason)
     if text is not None:

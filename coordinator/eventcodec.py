@@ -15,11 +15,13 @@ import msgspec
 
 from coordinator.drivers import base
 from coordinator.drivers.base import AgentEvent
-from store.canonical import dumps
+from coordinator.longtexts import FIELD_OF, LONG, with_text
+from store.canonical import dumps, long_string
 
 Redact = Callable[[str], str]
 E = TypeVar("E")
 
+_HOLE: Final = "\x00 the long text \x00"
 DEEPEST: Final = 120
 """Levels of nesting kept: far beyond any tool's input, and far from the interpreter's limit."""
 TOO_DEEP: Final = "(nested too deep to keep)"
@@ -64,7 +66,14 @@ _DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
 
 def encode(event: AgentEvent, redact: Redact) -> tuple[str, str]:
     """Kind and body, every string in it redacted."""
-    return _KIND_OF[type(event)], dumps(redacted(event, redact))
+    event = redacted(event, redact)
+    kind = _KIND_OF[type(event)]
+    field = FIELD_OF.get(kind)
+    if field is None or len(getattr(event, field)) <= LONG:
+        return kind, dumps(event)
+    # A very long text is written by slices: in one go it holds the interpreter's lock for a tenth of a second.
+    before, found, after = dumps(with_text(event, _HOLE)).partition(dumps(_HOLE))
+    return kind, "".join([before, *long_string(getattr(event, field)), after]) if found else dumps(event)
 
 
 def decode(kind: str, body: str) -> AgentEvent:

@@ -11,9 +11,12 @@ from collections.abc import Container
 
 from coordinator.api import FeedEvent
 from coordinator.drivers.base import TextDelta, ThoughtDelta
+from coordinator.longtexts import weight
 from store.vocab import RunId
 
 LANE = 20_000
+LANE_CHARS = 40_000_000
+"""Text in one lane: events may be few and large."""
 PIECES = (TextDelta, ThoughtDelta)
 
 
@@ -24,6 +27,7 @@ class Feed:
         self._lock = threading.Lock()
         self._lanes: dict[RunId, deque[FeedEvent]] = {}
         self._dropped: dict[RunId, int] = {}
+        self._chars: dict[RunId, int] = {}
 
     def put(self, run: RunId, events: list[FeedEvent]) -> None:
         with self._lock:
@@ -32,6 +36,12 @@ class Feed:
             if over > 0:
                 self._dropped[run] = self._dropped.get(run, 0) + over
             lane.extend(events)
+            chars = self._chars.get(run, 0) + sum(weight(event.event) for event in events)
+            if chars > LANE_CHARS:
+                self._dropped[run] = self._dropped.get(run, 0) + len(lane)
+                lane.clear()
+                chars = 0
+            self._chars[run] = chars
 
     def drain(self, run: RunId) -> tuple[tuple[FeedEvent, ...], int]:
         with self._lock:
@@ -40,6 +50,7 @@ class Feed:
                 return (), 0
             events = tuple(lane)
             lane.clear()
+            self._chars[run] = 0
             return events, self._dropped.pop(run, 0)
 
     def without_pieces(self, run: RunId, blocks: Container[str]) -> None:
@@ -54,3 +65,4 @@ class Feed:
         with self._lock:
             self._lanes.pop(run, None)
             self._dropped.pop(run, None)
+            self._chars.pop(run, None)

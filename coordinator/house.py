@@ -12,7 +12,7 @@ from coordinator.constants import Timing
 from coordinator.feed import Feed
 from coordinator.ids import Ids
 from coordinator.profiles import AgentProfile
-from coordinator.recording import Pools
+from coordinator.recording import Pool, Pools
 from coordinator.redaction import Redactor
 from store.db import Ledger
 from store.vocab import AuthorizationId, IncarnationId, MicroUsd, Millis
@@ -34,6 +34,8 @@ class HouseSettings:
     max_held_sessions: int = 8
     day_budget: MicroUsd | None = None
     month_budget: MicroUsd | None = None
+    agent_pools: Mapping[str, Pool] = field(default_factory=dict)
+    """Money for a day and a month of one agent, by the profile's name."""
     at_lapse: str = "pause"
     """``pause`` or ``stop``."""
     at_budget: str = "hold"
@@ -46,6 +48,8 @@ class HouseSettings:
     """``ledger.mark``; None: nothing is noted and nothing is compared."""
     at_timeout: str = "ask"
     """What follows a turn that took too long: ``ask`` or ``fence``."""
+    cgroups: str | None = None
+    """As in ``HoldSpec``: where the agents' cgroups are made."""
     passing: bool = False
     """Only settles what is over: holds that live on are left exactly as they are."""
 
@@ -77,7 +81,13 @@ class House:
     def pools(self, now: Millis) -> Pools:
         """Money for all runs together, and since when it counts."""
         day, month = periods(now)
-        return Pools(day=self.settings.day_budget, month=self.settings.month_budget, day_began=day, month_began=month)
+        return Pools(
+            day=self.settings.day_budget,
+            month=self.settings.month_budget,
+            day_began=day,
+            month_began=month,
+            agents=self.settings.agent_pools,
+        )
 
 
 def periods(now: Millis) -> tuple[Millis, Millis]:

@@ -7,7 +7,7 @@ them in one transaction. Between the two nothing is lost: the state moves on onl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from coordinator import eventcodec, machine
+from coordinator import eventcodec, longtexts, machine
 from coordinator.api import FeedEvent
 from coordinator.books import Books
 from coordinator.custody.types import RecordKind, SpoolRecord
@@ -28,9 +28,11 @@ class Batch:
     state: SessionState
     rows: list[NewEvent] = field(default_factory=list)
     books: list[Book] = field(default_factory=list)
+    times: list[Millis | None] = field(default_factory=list)
+    """Beside each book, the time that it is booked under; None: now."""
     acts: list[Act] = field(default_factory=list)
     feed: list[FeedEvent] = field(default_factory=list)
-    writes: list[tuple[str, RecordKind]] = field(default_factory=list)
+    writes: list[tuple[str, RecordKind, Millis | None]] = field(default_factory=list)
     offset: int = 0
     snapshot: bytes | None = None
     snapshot_offset: int = 0
@@ -47,8 +49,11 @@ class Ingest:
         driver: base.Driver,
         redactor: Redactor,
         ids: Ids,
+        came: Millis = Millis(0),
     ) -> None:
+        """``came``: when this console took the run up. What the keeper saw before then is booked as of that time."""
         self._run = run
+        self._came = came
         self._custody = custody
         self._driver = driver
         self._redactor = redactor
@@ -65,7 +70,7 @@ class Ingest:
 
     def replace_driver(self, driver: base.Driver, generation: int) -> None:
         """A new generation of the agent is followed by a new instance."""
-        self._driver = driver
+        self._driver, self._later = driver, None
         self._driven = self.generation = generation
 
     def resume(
@@ -104,7 +109,7 @@ class Ingest:
                     text = record.data.decode("utf-8", "replace")
                     self._events(batch, record, at, [base.Stderr(text=text)])
                 case RecordKind.WRITING | RecordKind.WROTE | RecordKind.CANCELLED | RecordKind.WRITE_FAILED:
-                    batch.writes.append((str(record.facts.get("id", "")), record.kind))
+                    batch.writes.append((str(record.facts.get("id", "")), record.kind, self._booked(at)))
                 case RecordKind.EXIT:
                     self._events(batch, record, at, self._driver.feed_end())
                     self._exited(batch, record)
@@ -134,7 +139,7 @@ class Ingest:
         for n, event in enumerate(found):
             turn = self._turn_now(batch.state)
             fresh = self._ids.turn() if isinstance(event, base.TurnBegunByAgent | base.TurnResult) else TurnId("")
-            self._step(batch, machine.AgentSaid(event=event, new_turn=fresh))
+            self._step(batch, machine.AgentSaid(event=event, new_turn=fresh), self._booked(at))
             if turn is None or isinstance(event, base.TurnBegunByAgent):
                 turn = self._turn_now(batch.state) or turn
                 if turn is None and isinstance(event, base.TurnResult):
@@ -144,32 +149,39 @@ class Ingest:
                 key = (record.offset, n)
                 kind, body = eventcodec.encode(event, self._redactor.text)
                 batch.rows.append(NewEvent(offset=record.offset, n=n, turn=turn, at=at, kind=kind, body=body))
-            batch.feed.append(FeedEvent(run=self._run, turn=turn, at=at, event=event, key=key))
+            shown, left_at, left_out = longtexts.shortened(event)
+            batch.feed.append(
+                FeedEvent(run=self._run, turn=turn, at=at, event=shown, key=key, left_at=left_at, left_out=left_out)
+            )
 
     def _turn_now(self, state: SessionState) -> TurnId | None:
         return state.turns[0].id if state.turns else None
 
-    def _step(self, batch: Batch, given: machine.Input) -> None:
+    def _booked(self, seen: Millis) -> Millis | None:
+        return seen if seen < self._came else None
+
+    def _step(self, batch: Batch, given: machine.Input, at: Millis | None = None) -> None:
         batch.state, effects = machine.step(batch.state, given)
         for effect in effects:
             if isinstance(effect, machine.BOOKS):
                 batch.books.append(effect)  # type: ignore[arg-type]  # BOOKS are the members of Book
+                batch.times.append(at)
             else:
                 batch.acts.append(effect)  # type: ignore[arg-type]
 
     def commit(self, tx: Tx, batch: Batch, *, generation: int) -> None:
         """The whole batch in the caller's transaction, the offset with it."""
         # A turn of the agent's own comes before the events that name it.
-        for book in batch.books:
+        for book, at in zip(batch.books, batch.times, strict=True):
             if isinstance(book, machine.BookAgentTurn):
-                self._books.enter(tx, book, generation=generation)
+                self._books.enter(_then(tx, at), book, generation=generation)
         if batch.rows:
             events.append(tx, run=self._run, rows=batch.rows)
-        for write, kind in batch.writes:
-            self._wrote(tx, write, kind)
-        for book in batch.books:
+        for write, kind, at in batch.writes:
+            self._wrote(_then(tx, at), write, kind)
+        for book, at in zip(batch.books, batch.times, strict=True):
             if not isinstance(book, machine.BookAgentTurn):
-                self._books.enter(tx, book, generation=generation)
+                self._books.enter(_then(tx, at), book, generation=generation)
         if batch.offset:
             custody.ingested(
                 tx,
@@ -192,3 +204,9 @@ class Ingest:
             RecordKind.WRITE_FAILED: "failed",
         }
         control_writes.set_state(tx, run=self._run, id=write, state=states[kind])
+
+
+def _then(tx: Tx, at: Millis | None) -> Tx:
+    """The transaction as of then, never later than now: what an agent did and asked while no console was there is no
+    longer work, and no shorter wait, because somebody came late."""
+    return tx if at is None else Tx(tx.conn, min(tx.now, at))

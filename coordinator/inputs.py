@@ -123,6 +123,14 @@ class BaselineTold:
 class Extended:
     budget: MicroUsd | None
     max_turns: int
+    working_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worked:
+    """The working time of the run, counted again from the ledger."""
+
+    ms: int
 
 
 Input = (
@@ -145,4 +153,5 @@ Input = (
     | Restarted
     | BaselineTold
     | Extended
+    | Worked
 )

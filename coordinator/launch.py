@@ -160,6 +160,7 @@ async def _spawn(session: "HeldSession") -> SpawnFailure | None:
         expires_at_ms=session.limits.expires_at,
         ladder=timing.ladder,
         spared=session.profile.spared,
+        cgroups=session.house.settings.cgroups,
         write_timeout=timing.write,
     )
     born = await Supervisor.launch(spec, timeout=timing.spawn)
@@ -234,13 +235,13 @@ async def start_agent(session: "HeldSession", *, resume: bool = False) -> SpawnF
         begun = CustodyState.RESTARTING if resume else CustodyState.PROPOSED
         custody.move(tx, id=session.custody_id, expect=[begun], to=CustodyState.OPEN)
         runs.set_step(tx, id=session.run_id, step="spawned")
-        for write in opening:
+        for place, write in enumerate(opening, start=1):
             control_writes.asked(
                 tx,
                 run=session.run_id,
                 id=write.id,
                 generation=session.generation,
-                what="handshake",
+                what=f"handshake {place}",
                 length=len(write.data),
                 digest=recording.keyed_digest(house.digest_key, write.data),
             )

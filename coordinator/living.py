@@ -22,7 +22,9 @@ async def lives_until(house: House, row: custody.Custody) -> Millis | None:
         return None
     cookie = await asyncio.to_thread(read_cookie, folder)
     status = await status_by_socket(folder, cookie, timeout=house.settings.timing.attach) if cookie else None
-    if status is None or status.get("ending") or status.get("gone") or not status.get("agent_alive"):
+    if status is None or status.get("ending") or status.get("gone"):
+        return None
+    if not status.get("agent_alive") and row.state is not CustodyState.RESTARTING:
         return None
     left = status.get("hold_remaining")
     seconds = float(left) if isinstance(left, int | float) else 0.0
@@ -32,7 +34,9 @@ async def lives_until(house: House, row: custody.Custody) -> Millis | None:
 def _agreed_until(tx: Tx, row: custody.Custody) -> int | None:
     run = runs.get(tx, row.run)
     signed = authorizations.get(tx, AuthorizationId(run.authorization_id)) if run is not None else None
-    if signed is None or signed.state is not AuthorizationState.BOUND or row.state is not CustodyState.OPEN:
+    if signed is None or signed.state is not AuthorizationState.BOUND:
+        return None
+    if row.state not in (CustodyState.OPEN, CustodyState.RESTARTING):  # one is carried on by the next console
         return None
     terms = parse(signed.terms)
     return effective_limits(tx, signed, terms).expires_at if isinstance(terms, Terms) else None

@@ -58,6 +58,7 @@ from coordinator.inputs import (
     Restarted as Restarted,
     TurnNotSent as TurnNotSent,
     TurnRecorded as TurnRecorded,
+    Worked as Worked,
 )
 from coordinator.sessionstate import InFlight as InFlight, Limits as Limits, SessionState as SessionState
 from store.vocab import (
@@ -70,6 +71,9 @@ from store.vocab import (
     TurnResultKind,
     TurnSource,
 )
+
+UNASKED = f"{EndReason.PROTOCOL_ERROR}:unasked-turn"
+"""It went on working by itself while its own question waited for the operator, and was interrupted for it before."""
 
 
 @dataclass(slots=True)
@@ -144,14 +148,52 @@ def step(state: SessionState, given: Input) -> tuple[SessionState, Sequence[Effe
         case Restarted():
             s.to(restarting=False, ready=False, agent_gone=None, cumulative=MicroUsd(0), turns=(), unheard=False)
             s.to(interrupting=None, spent=MicroUsd(state.spent + given.lost))
+            _no_longer_past_work(s)
         case BaselineTold():
             s.to(cumulative=given.cumulative)
         case Extended():
-            s.to(limits=replace(state.limits, budget=given.budget, max_turns=given.max_turns), warned=False, unwanted=0)
-            for key in ("budget", "warning"):
-                s.out(BookAttention(kind=AttentionKind.BUDGET, key=key, text="", raised=False))
-            _next(s)
+            _extended(s, given)
+        case Worked():
+            _worked(s, given.ms)
     return s.state, s.effects
+
+
+def _extended(s: _Step, given: Extended) -> None:
+    limits = replace(s.state.limits, budget=given.budget, max_turns=given.max_turns, working_ms=given.working_ms)
+    s.to(limits=limits, warned=False, warned_of_work=False, past_work=False, unwanted=0)
+    for key in ("budget", "warning", "working", "work-warning"):
+        s.out(BookAttention(kind=AttentionKind.BUDGET, key=key, text="", raised=False))
+    _next(s)
+
+
+def _worked(s: _Step, ms: int) -> None:
+    """Working time went on, and nothing else did. Where a hard end was asked for, it comes in the middle of a turn."""
+    held_before = s.state.at_budget
+    s.to(worked_ms=ms)
+    limit = s.state.limits.working_ms
+    if limit is None or not s.state.live:
+        return
+    if ms < limit:
+        if ms * 10 >= limit * 8 and not s.state.warned_of_work:
+            s.to(warned_of_work=True)
+            text = "has used 80 % of its working time"
+            s.out(BookAttention(kind=AttentionKind.BUDGET, key="work-warning", text=text))
+    elif s.state.limits.fence_at_budget:
+        _fence(s, EndReason.BUDGET_EXHAUSTED)
+    elif s.state.turns:
+        if not s.state.past_work:
+            s.to(past_work=True)
+            text = "has used its working time: interrupt it, extend it, or let its turn end"
+            s.out(BookAttention(kind=AttentionKind.BUDGET, key="working", text=text))
+    elif not held_before:
+        _next(s)
+
+
+def _no_longer_past_work(s: _Step) -> None:
+    """With its turn over it holds like any other."""
+    if s.state.past_work and not s.state.turns:
+        s.to(past_work=False)
+        s.out(BookAttention(kind=AttentionKind.BUDGET, key="working", text="", raised=False))
 
 
 def _fence(s: _Step, reason: str) -> None:
@@ -167,6 +209,7 @@ def _not_sent(s: _Step, turn: TurnId) -> None:
     s.to(turns=left, turns_used=max(0, s.state.turns_used - 1))
     if s.state.interrupting == turn:
         s.to(interrupting=None)
+    _no_longer_past_work(s)
     _next(s)
 
 
@@ -233,7 +276,9 @@ def _begun_by_agent(s: _Step, turn: TurnId, why: str) -> None:
     if s.state.live and (s.state.paused or s.state.parked or past_limit):
         s.to(unwanted=s.state.unwanted + 1)
         if s.state.unwanted > 1:
-            _fence(s, EndReason.BUDGET_EXHAUSTED if past_limit else EndReason.LAPSED)
+            # An open question is no lapse: the operator may well be there, and the agent was told to wait.
+            away = EndReason.LAPSED if s.state.paused else UNASKED
+            _fence(s, EndReason.BUDGET_EXHAUSTED if past_limit else away)
         else:
             s.out(SendInterrupt(background_too=True))
 
@@ -269,6 +314,7 @@ def _result(s: _Step, result: base.TurnResult, new_turn: TurnId) -> None:
     )
     if was_interrupting and s.state.interrupting is None:
         s.out(BookAttention(kind=AttentionKind.STALLED, key="interrupt", text="", raised=False))
+    _no_longer_past_work(s)
     s.out(Settled())
     if fault:
         _fence(s, EndReason.TELEMETRY)

@@ -3,7 +3,7 @@
 import contextlib
 from typing import TYPE_CHECKING, assert_never
 
-from coordinator import closing, decisioncodec, deeds, extending, machine, steps, writing
+from coordinator import closing, decisioncodec, deeds, extending, machine, marks, steps, writing
 from coordinator.api import (
     AnswerDecision,
     DismissDecision,
@@ -110,6 +110,9 @@ async def _say(session: "HeldSession", command: Say, operator: str) -> Reply:
         return Refusal(RefusalReason.TURN_TOO_LARGE, {"bytes": len(text.encode()), "limit": TURN_BYTES})
     if not session.state.live:
         return Refusal(RefusalReason.FENCING)
+    screen = None if command.literal else _needs_screen(session, text)
+    if screen is not None:
+        return screen
     busy = not session.state.at_rest or not session.state.ready or session.rows.queued or session.state.parked
     if not busy:
         turn = deeds.new_turn(session, TurnSource.OPERATOR, text, operator=operator)
@@ -123,6 +126,16 @@ async def _say(session: "HeldSession", command: Say, operator: str) -> Reply:
     await session.refresh()
     await session.decide(machine.QueueChanged(waiting=len(session.rows.queued)))
     return Said(queued=added.id)
+
+
+def _needs_screen(session: "HeldSession", text: str) -> Refusal | None:
+    """A command that the agent would only answer with an excuse: refused with what to do instead."""
+    name = text[1:].split(maxsplit=1)[0] if text.startswith("/") and text[1:].strip() else ""
+    instead = dict(session.driver.capabilities.own_screen).get(name)
+    if instead is None or session.driver.slash(text) is not None:
+        return None
+    facts = {"agent": session.terms.agent, "what": f"do /{name} without a screen of its own", "instead": instead}
+    return Refusal(RefusalReason.NOT_POSSIBLE_FOR_AGENT, facts)
 
 
 async def _edit_queued(session: "HeldSession", command: EditQueued) -> Reply:
@@ -202,7 +215,7 @@ async def _dismiss(session: "HeldSession", decision: DecisionId, operator: str) 
         return decisions.dismiss(tx, id=decision, operator=operator)
 
     found = next((d for d in session.rows.decisions if d.id == decision), None)
-    if found is None or found.kind is not DecisionKind.PARK:
+    if found is None or not marks.may_dismiss(found):
         return Refusal(RefusalReason.NOT_AN_OPTION, {"option": "dismiss"})
     dismissed = await session.write(book)
     await session.refresh()

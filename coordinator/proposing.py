@@ -9,6 +9,7 @@ import msgspec
 
 from coordinator import githelper, preamble
 from coordinator.api import Proposal, Propose
+from coordinator.constants import TURN_BYTES
 from coordinator.drivers import registry
 from coordinator.house import House
 from coordinator.profiles import Found
@@ -18,7 +19,7 @@ from store.db import Tx
 from store.refusal import Refusal
 from store.vocab import Billing, Millis, RefusalReason, RunId
 
-COMPARED = ("agent", "model", "mode", "budget", "max_turns", "tree_kind", "at_budget")
+COMPARED = ("agent", "model", "mode", "budget", "max_turns", "working_seconds", "tree_kind", "at_budget")
 """Fields whose difference from the last run in this repository is pointed out."""
 
 
@@ -68,6 +69,9 @@ def _preset(name: str | None, default: str) -> Preset:
 
 
 async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> Proposal | Refusal:
+    if (size := len(asked.instruction.encode("utf-8", "replace"))) > TURN_BYTES:
+        # Said before anything is signed, not when it is about to be sent.
+        return Refusal(RefusalReason.TURN_TOO_LARGE, {"bytes": size, "limit": TURN_BYTES})
     facts = await githelper.look_at_repository(Path(asked.repository))
     if isinstance(facts, Refusal):
         return facts
@@ -89,6 +93,8 @@ async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> P
     same_as_last = last is not None and asked.preset is None
     now = house.clock.now()
     base_budget = last.budget if same_as_last and last else preset.budget
+    # Terms from before there was such a limit say nothing about it.
+    base_work = (last.working_seconds if same_as_last and last else None) or preset.working_seconds
     base_turns = last.max_turns if same_as_last and last else preset.max_turns
     seconds = asked.expires_seconds if asked.expires_seconds is not None else int(preset.hours * 3600)
     last_model = last.model if last is not None and last.agent == profile.name else None
@@ -108,7 +114,7 @@ async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> P
         mode=mode,
         budget=asked.budget if asked.budget is not None else base_budget,
         max_turns=asked.max_turns if asked.max_turns is not None else base_turns,
-        working_seconds=None,
+        working_seconds=asked.working_seconds if asked.working_seconds is not None else base_work,
         expires_at=Millis(now + seconds * 1000),
         attendance_seconds=int(house.settings.timing.attendance),
         at_budget=house.settings.at_budget,

@@ -6,12 +6,13 @@ I/O but the ledger.
 """
 
 import hmac
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from coordinator import terms as terms_
+from coordinator import terms as terms_, worktime
 from coordinator.constants import REPAIRS_IN_A_ROW, TURN_BYTES
+from coordinator.inputs import Extended
 from coordinator.terms import Terms
 from store import (
     authorizations,
@@ -70,32 +71,45 @@ def keyed_digest(key: str, data: bytes) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pools:
-    """Money for all runs together that pay by the token; None: no limit."""
+class Pool:
+    """Money for a day and for a month; None: no limit."""
 
     day: MicroUsd | None = None
     month: MicroUsd | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pools(Pool):
+    """Money for all runs together that pay by the token, and for those of one agent."""
+
     day_began: Millis = Millis(0)
     month_began: Millis = Millis(0)
+    agents: Mapping[str, Pool] = field(default_factory=dict)
+    """By the profile's name."""
 
 
-def pool_refused(tx: Tx, pools: Pools, *, wanted: MicroUsd = MicroUsd(0)) -> Refusal | None:
-    """Whether a pool is dry. What open holds may still spend is reserved when more is ``wanted``."""
-    for period, limit, began in (("day", pools.day, pools.day_began), ("month", pools.month, pools.month_began)):
-        if limit is None:
-            continue
-        spent = turns.spent_since(tx, since=began)
-        reserved = _reserved(tx) if wanted else 0
-        if spent + reserved + wanted > limit or spent >= limit:
-            facts: dict[str, Fact] = {"period": period, "spent": spent, "reserved": reserved, "limit": limit}
-            return Refusal(RefusalReason.POOL_EXHAUSTED, facts)
+def pool_refused(tx: Tx, pools: Pools, *, agent: str, wanted: MicroUsd = MicroUsd(0)) -> Refusal | None:
+    """Whether a pool is dry: that of all, else that of the agent. What open holds may still spend is reserved when
+    more is ``wanted``."""
+    for name, pool in ((None, pools), (agent, pools.agents.get(agent, Pool()))):
+        for period, limit, began in (("day", pool.day, pools.day_began), ("month", pool.month, pools.month_began)):
+            if limit is None:
+                continue
+            spent = turns.spent_since(tx, since=began, agent=name)
+            reserved = _reserved(tx, name) if wanted else 0
+            if spent + reserved + wanted > limit or spent >= limit:
+                facts: dict[str, Fact] = {"period": period, "agent": name, "spent": spent, "limit": limit}
+                asked: dict[str, Fact] = {"reserved": reserved, "wanted": wanted} if wanted else {}
+                return Refusal(RefusalReason.POOL_EXHAUSTED, facts | asked)
     return None
 
 
-def _reserved(tx: Tx) -> int:
-    """What runs that are held now may still spend."""
+def _reserved(tx: Tx, agent: str | None) -> int:
+    """What runs that are held now may still spend: those of one agent, or all."""
     total = 0
     for run in runs.listing(tx, live_only=True, limit=1_000):
+        if agent is not None and run.agent != agent:
+            continue
         signed = authorizations.get(tx, AuthorizationId(run.authorization_id))
         terms = terms_.parse(signed.terms) if signed is not None else None
         if signed is None or not isinstance(terms, Terms) or terms.billing is not Billing.KEY:
@@ -122,9 +136,10 @@ def admit(tx: Tx, given: Admission, *, terms: Terms, authorization: Authorizatio
     held = runs.live_count(tx)
     if held >= given.max_held_sessions:
         return Refusal(RefusalReason.SESSION_CAP, {"held": held, "limit": given.max_held_sessions})
-    dry = pool_refused(tx, given.pools, wanted=terms.budget or MicroUsd(0)) if terms.billing is Billing.KEY else None
-    if dry is not None:
-        return dry
+    if terms.billing is Billing.KEY:
+        dry = pool_refused(tx, given.pools, agent=terms.agent, wanted=terms.budget or MicroUsd(0))
+        if dry is not None:
+            return dry
     if terms.tree_kind is terms_.TreeKind.IN_PLACE:
         for other in custody.not_closed(tx):
             if other.in_place and other.tree == terms.repository:
@@ -326,9 +341,15 @@ def turn_refused(
     if spend.turns >= limits.max_turns:
         return Refusal(RefusalReason.TURN_CAP, {"turns": spend.turns, "limit": limits.max_turns})
     if limits.budget is not None and spend.money >= limits.budget:
-        return Refusal(RefusalReason.BUDGET_EXHAUSTED, {"spent": spend.money, "limit": limits.budget})
+        facts: dict[str, Fact] = {"budget": "money", "spent": spend.money, "limit": limits.budget}
+        return Refusal(RefusalReason.BUDGET_EXHAUSTED, facts)
+    if limits.working_ms is not None:
+        worked = worktime.worked_ms(turns.of_run(tx, run), decisions.of_run(tx, run), tx.now)
+        if worked >= limits.working_ms:
+            facts = {"budget": "working-time", "worked_ms": worked, "limit_ms": limits.working_ms}
+            return Refusal(RefusalReason.BUDGET_EXHAUSTED, facts)
     if pools is not None and terms.billing is Billing.KEY:
-        dry = pool_refused(tx, pools)
+        dry = pool_refused(tx, pools, agent=terms.agent)
         if dry is not None:
             return dry
     for decision in turn.decisions:
@@ -361,6 +382,15 @@ class EffectiveLimits:
     budget: MicroUsd | None
     max_turns: int
     expires_at: int
+    working_seconds: int | None
+
+    @property
+    def working_ms(self) -> int | None:
+        return None if self.working_seconds is None else self.working_seconds * 1000
+
+    def extended(self) -> Extended:
+        """What the machine is told of them after an amendment."""
+        return Extended(budget=self.budget, max_turns=self.max_turns, working_ms=self.working_ms)
 
 
 def _expiry(tx: Tx, signed: authorizations.Authorization) -> int:
@@ -370,9 +400,11 @@ def _expiry(tx: Tx, signed: authorizations.Authorization) -> int:
 
 def effective_limits(tx: Tx, signed: authorizations.Authorization, terms: Terms) -> EffectiveLimits:
     """The signed terms with every signed amendment added."""
-    budget, max_turns = terms.budget, terms.max_turns
+    budget, max_turns, work = terms.budget, terms.max_turns, terms.working_seconds
     for amendment in authorizations.amendments(tx, signed.id):
         if amendment.money is not None and budget is not None:
             budget = MicroUsd(budget + amendment.money)
         max_turns += amendment.turns or 0
-    return EffectiveLimits(budget=budget, max_turns=max_turns, expires_at=_expiry(tx, signed))
+        if work is not None:
+            work += amendment.working_seconds or 0
+    return EffectiveLimits(budget=budget, max_turns=max_turns, expires_at=_expiry(tx, signed), working_seconds=work)

@@ -18,6 +18,8 @@ MARK: Final = "«redacted»"
 """Guillemets, so that no secret begins or ends in it and a mark never completes one."""
 SHORTEST: Final = 8
 """Values shorter than this are words; taking them out would make text unreadable and protect nothing."""
+SLICE: Final = 200_000
+"""Characters that are searched in one go."""
 CARRY: Final = 64 * 1024
 """The most that a stream keeps back for a token that does not end."""
 
@@ -149,7 +151,7 @@ class Redactor:
         for literals, shape in _SHAPES:
             for literal in literals:
                 if literal in text:
-                    found.extend(match.span() for match in shape.finditer(text, skip))
+                    found.extend(_matches(shape, text, skip))
                     break
         return _merged(found) if found else found
 
@@ -209,6 +211,27 @@ class Stream:
         spans = self._redactor.spans(whole, skip)
         self._held, self._before, self._swallowing = "", "", False
         return _cut_out(whole, spans, skip, len(whole))
+
+
+def _matches(shape: re.Pattern[str], text: str, skip: int) -> Iterator[tuple[int, int]]:
+    """As ``finditer``, by slices: one search of 64 MB would hold the interpreter's lock, and a screen's keys with it.
+
+    A shape is seen whole as long as it is not longer than ``CARRY``, as in a stream.
+    """
+    at, size = skip, len(text)
+    while at < size:
+        upto = at + SLICE
+        limit = min(upto + CARRY, size)
+        last = upto
+        for match in shape.finditer(text, at, limit):
+            if match.start() >= upto:
+                break
+            # What touches the limit is looked at again, to its real end; it may be none then.
+            whole = match if match.end() < limit or limit == size else shape.match(text, match.start())
+            if whole is not None:
+                last = max(last, whole.end())
+                yield whole.span()
+        at = last
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -14,8 +14,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coordinator import closing, deeds, extending, launch, machine, orders, steps, timers, turntimeout
+from coordinator import (
+    closing,
+    deeds,
+    extending,
+    launch,
+    machine,
+    orders,
+    steps,
+    stuck,
+    timers,
+    turntimeout,
+    worklimit,
+)
 from coordinator.api import EndingView, OperatorCommand, Reply
+from coordinator.books import CONVERSATION_OF
 from coordinator.custody import processes
 from coordinator.custody.client import Supervisor
 from coordinator.custody.types import RecordKind, SpoolRecord
@@ -91,11 +104,19 @@ class HeldSession:
             limits=machine.Limits(
                 budget=limits.budget,
                 max_turns=limits.max_turns,
+                working_ms=limits.working_ms,
                 fence_at_budget=terms.at_budget == "fence",
                 reports_cost=driver.capabilities.reports_cost,
             )
         )
-        self.ingest = Ingest(run=run, custody=custody_id, driver=driver, redactor=house.redactor, ids=house.ids)
+        self.ingest = Ingest(
+            run=run,
+            custody=custody_id,
+            driver=driver,
+            redactor=house.redactor,
+            ids=house.ids,
+            came=house.clock.now(),
+        )
         self.rows = rows or SessionRows()
         self._begin = begin or launch.launch
         """How it comes to life: launched, or taken over from a console that is gone."""
@@ -128,6 +149,8 @@ class HeldSession:
         self.wall = WallClock(wall_ms=house.clock.now(), monotonic=house.clock.monotonic())
         self.restart_order: Order | None = None
         """Who asked for more money, while the agent is started again for it."""
+        self.next_due = False
+        """The old process is gone and its receipt kept: the next one may be started."""
         self.finish_ordered = False
         self.reattached = 0
         self.early: list[Order] = []
@@ -141,6 +164,12 @@ class HeldSession:
         self.first_turn: NewTurn | None = None
         self.native_id: str | None = str(house.ids.turn())
         self.turn_watch = turntimeout.TurnWatch()
+        self.counted: worklimit.Counted | None = None
+        """From what the working time was last counted."""
+        self.told_silent: bool | None = None
+        """Whether its silence was told; None: not known of the console before."""
+        self.told_end: int | None = None
+        """The end of which it was told that it comes, 0 for none; None: not known of the console before."""
         self.finish_over: frozenset[DecisionId] = frozenset()
         """Open decisions over which *finish* was asked once already."""
         self._child_tasks: set[asyncio.Task[None]] = set()
@@ -271,7 +300,8 @@ class HeldSession:
             if not self.started.done():
                 self.started.set_result(refused)
             return
-        while self.gone is None and not self.left:
+        await worklimit.watch(self)
+        while (self.gone is None or stuck.TIMER in self.deadlines) and not self.left:
             await self.inbox.wait(self._next_deadline())
             await timers.fire(self)
             while (given := self.inbox.take_command()) is not None:
@@ -288,14 +318,12 @@ class HeldSession:
                 await self.take_in(records)
             if lost and self.gone is None:
                 await closing.without_wire(self)
-            if self._gone_for_a_restart():
-                await extending.go_on(self)
+            if self.next_due and "catch-up" not in self.deadlines and not self.ending:
+                await extending.start_next(self)
             await turntimeout.watch(self)
+            await worklimit.watch(self)
         if not self.left:
             await closing.close(self)
-
-    def _gone_for_a_restart(self) -> bool:
-        return self.gone is not None and bool(self.gone.facts.get("restart")) and self.stop_reason is None
 
     async def pump(self, supervisor: Supervisor) -> None:
         """Carry the supervisor's records to the inbox."""
@@ -306,11 +334,17 @@ class HeldSession:
     # ------------------------------------------------------------------------------------------------------ inputs
 
     async def take_in(self, records: list[SpoolRecord]) -> None:
-        """Ingest a batch: decide, commit, then act."""
-        batch = self.ingest.take(self.state, records)
-        for record in records:
+        """Ingest a batch: decide, commit, then act. What comes after the receipt of a restart is the next process's."""
+        ends = next((place for place, one in enumerate(records) if extending.is_old_ones(self, one)), len(records))
+        now, then = records[: ends + 1], records[ends + 1 :]
+        batch = self.ingest.take(self.state, now)
+        for record in now:
             self._follow(record)
         await self.settle(batch)
+        if ends < len(records):
+            await extending.old_gone(self, records[ends])
+        if then:
+            await self.take_in(then)
 
     async def decide(self, given: machine.Input) -> None:
         await self.settle(self.ingest.decide(self.state, given))
@@ -328,6 +362,10 @@ class HeldSession:
 
             self.rows = await self.write(commit)
             steps.committed(batch.books)
+            # The one end that the books themselves find: the keeper hears of it at once.
+            fenced = self.rows.custody.fence_reason if told and self.rows.custody else None
+            if fenced is not None and fenced.startswith(CONVERSATION_OF) and self.stop_reason is None:
+                self.order_end(fenced)
         self.state = batch.state
         for known, at in batch.replayed:
             self.live.absorb(known, at)
@@ -381,8 +419,11 @@ class HeldSession:
                 self._fence_seen(record)
             case RecordKind.STEP:
                 closing.show_step(self, record)
-            case RecordKind.GONE if self.state.restarting or not record.facts.get("restart"):
-                self.gone = record  # the one before a restart is history to a console that takes over later
+            case RecordKind.GONE if not record.facts.get("restart"):
+                self.gone = record
+                # With its outcome written before, this is another look: what remained then may be gone by now.
+                again = self.rows.run is not None and self.rows.run.outcome is not None
+                self.set_deadline(stuck.TIMER, stuck.LOOK if again and record.facts.get("remaining") else None)
             case _:
                 pass
 

@@ -17,6 +17,8 @@ class InFlight:
 class Limits:
     budget: MicroUsd | None
     max_turns: int
+    working_ms: int | None = None
+    """For how long turns may run in all."""
     fence_at_budget: bool = False
     reports_cost: bool = True
 
@@ -57,11 +59,17 @@ class SessionState:
     restarting: bool = False
     """The agent is being ended and started again under the same hold."""
     warned: bool = False
+    worked_ms: int = 0
+    """Working time, as last counted from the ledger."""
+    warned_of_work: bool = False
+    past_work: bool = False
+    """Its working time was used up while a turn flew, and the operator was asked about it."""
 
     @property
     def at_budget(self) -> bool:
         over_money = self.limits.budget is not None and self.spent >= self.limits.budget
-        return over_money or self.turns_used >= self.limits.max_turns
+        over_work = self.limits.working_ms is not None and self.worked_ms >= self.limits.working_ms
+        return over_money or over_work or self.turns_used >= self.limits.max_turns
 
     @property
     def at_rest(self) -> bool:

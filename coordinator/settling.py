@@ -19,6 +19,7 @@ from store.vocab import (
     CustodyState,
     DecisionKind,
     DecisionState,
+    EndReason,
     MicroUsd,
     RefusalReason,
     RunId,
@@ -69,7 +70,7 @@ def close_hold(tx: Tx, ending: Ending) -> runs.Run | Refusal:
     row = runs.get(tx, ending.run)
     if row is not None:
         authorizations.close(tx, id=AuthorizationId(row.authorization_id), reason=ending.reason)
-    _clear_attention(tx, ending.run)
+    _clear_attention(tx, ending.run, stuck=bool(ending.remaining))
     ended = runs.end(tx, id=ending.run, outcome=ending.outcome, reason=ending.reason, detail=ending.detail)
     held = custody.get(tx, ending.custody)
     if held is not None and held.state not in (CustodyState.CONCLUDING, CustodyState.CLOSED):
@@ -82,6 +83,7 @@ def close_hold(tx: Tx, ending: Ending) -> runs.Run | Refusal:
             to=CustodyState.CLOSED,
         )
     if ended is not None:
+        _tell_of_a_crash(tx, ended)
         return ended
     # A run whose processes would not die has its outcome already; when they are gone at last, its hold still closes.
     if row is None or held is None or held.state is CustodyState.CLOSED:
@@ -107,12 +109,45 @@ def _take_back_unsent(tx: Tx, ending: Ending) -> None:
             decisions.undeliver(tx, id=decision.id)
 
 
-def _clear_attention(tx: Tx, run: RunId) -> None:
-    # A park outlives its hold; all else that waited for the operator is over with it.
+def _clear_attention(tx: Tx, run: RunId, *, stuck: bool = False) -> None:
+    if stuck and attention.told(tx, run=run, kind=AttentionKind.PAGE, key="remaining") is not None:
+        return  # all else was cleared when that was told
+    # A park outlives its hold, and so does what it did to another one; all else that waited for the operator is over.
     parked = {str(d.id) for d in decisions.live(tx, run) if d.kind is DecisionKind.PARK}
     for item in attention.open_items(tx):
-        if item.run == run and not (item.kind is AttentionKind.DECISION and item.key in parked):
+        park = item.kind is AttentionKind.DECISION and item.key in parked
+        if item.run == run and not park and item.key != CONVERSATION and item.kind is not AttentionKind.CRASHED:
             attention.clear(tx, run=run, kind=item.kind, key=item.key, by="ended")
+
+
+CONVERSATION = "conversation"
+"""Key of the page about a run that went over into another one's conversation: that one is looked at too."""
+
+UNEXPECTED = frozenset(
+    {
+        EndReason.EXITED,
+        EndReason.WRITE_FAILED,
+        EndReason.TELEMETRY,
+        EndReason.MALFORMED_DECISION,
+        EndReason.PROTOCOL_ERROR,
+        EndReason.OUTPUT_FLOOD,
+        EndReason.CONSOLE_LOST,
+        EndReason.SUPERVISOR_LOST,
+        EndReason.ORPHANED,
+        EndReason.STORAGE,
+    }
+)
+"""Ends that nobody ordered and no terms foresaw: each stays in the queue until somebody has seen it."""
+CRASH = "end"
+"""Its key: a run ends once."""
+
+
+def _tell_of_a_crash(tx: Tx, run: runs.Run) -> None:
+    name, _, how = (run.reason or "").partition(":")
+    if name not in UNEXPECTED:
+        return
+    text = f"ended by itself ({how})" if name == EndReason.EXITED and how else "broke off"
+    attention.raise_(tx, run=run.id, kind=AttentionKind.CRASHED, key=CRASH, text=text)
 
 
 def _settle_turns(tx: Tx, ending: Ending) -> None:

@@ -9,26 +9,23 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from coordinator import eventcodec, githelper, views
+from coordinator import githelper, views
 from coordinator.api import (
     ConsoleSnapshot,
-    FeedEvent,
-    ReadTranscript,
+    Group,
     RepositoryView,
     SessionView,
-    TranscriptPage,
 )
 from coordinator.custody.receipts import receipt_from_facts
-from coordinator.drivers import base
 from coordinator.house import House
 from coordinator.incarnation import is_gone
 from coordinator.recording import effective_limits
 from coordinator.rows import read_rows
 from coordinator.terms import Terms, parse
-from store import attention, events, incarnations, runs, turns
+from store import attention, incarnations, runs, turns
 from store.db import Tx
 from store.refusal import Refusal
-from store.vocab import AttentionKind, MicroUsd, RunId
+from store.vocab import AttentionKind, MicroUsd, Millis, RunId
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
@@ -52,6 +49,7 @@ class Snapshots:
         self._today = MicroUsd(0)
         self.newest = ConsoleSnapshot(now=house.clock.now(), operator=house.settings.operator)
         self.recovered = (0, 0)
+        self.last_here: Millis | None = None
         self.wakes: list[Callable[[], None]] = []
 
     async def keep(self) -> None:
@@ -73,8 +71,10 @@ class Snapshots:
         items, today = await house.ledger.read(
             lambda tx: (attention.open_items(tx), turns.spent_since(tx, since=house.pools(now).day_began))
         )
-        shown: dict[RunId, SessionView] = dict(self._past)
         paged = {item.run for item in items if item.kind in PAGED}
+        shown: dict[RunId, SessionView] = {
+            run: replace(view, group=Group.NEEDS_YOU) if run in paged else view for run, view in self._past.items()
+        }
         for run, session in self._sessions.items():
             if session.rows.run is None:
                 continue
@@ -101,16 +101,21 @@ class Snapshots:
             admission_open=not house.shutting,
             away_in=house.away_in,
             recovered=self.recovered,
+            last_here=self.last_here,
             storage_trouble=house.trouble,
         )
 
     async def load(self) -> None:
         """The newest runs of the ledger, ended or held elsewhere."""
 
-        def look(tx: Tx) -> list[RunId]:
-            return [run.id for run in runs.listing(tx, limit=SHOWN_AT_START)]
+        def look(tx: Tx) -> tuple[list[RunId], Millis | None]:
+            newest = [run.id for run in runs.listing(tx, limit=SHOWN_AT_START)]
+            # What still waits for a person is shown, however old its run is.
+            waiting = {item.run for item in attention.open_items(tx) if item.run is not None}
+            return sorted({*newest, *waiting}, reverse=True), incarnations.last_here(tx, but=self._house.incarnation)
 
-        for run in await self._house.ledger.read(look):
+        found, self.last_here = await self._house.ledger.read(look)
+        for run in found:
             await self.reload(run)
         self.dirty.set()
 
@@ -119,45 +124,6 @@ class Snapshots:
         if view is not None:
             self._past[run] = view
         self.dirty.set()
-
-    async def transcript(self, asked: ReadTranscript) -> TranscriptPage:
-        def page(tx: Tx) -> tuple[list[events.Event], int]:
-            if asked.before is None:
-                found = events.page(tx, asked.run, limit=asked.limit, newest=True)
-            else:
-                found = events.page(tx, asked.run, before=asked.before, limit=asked.limit, newest=True)
-            return found, 0
-
-        rows, _ = await self._house.ledger.read(page)
-        rows = sorted(rows, key=lambda row: row.id)
-        return TranscriptPage(
-            events=tuple(
-                FeedEvent(
-                    run=asked.run,
-                    turn=row.turn,
-                    at=row.at,
-                    event=eventcodec.decode(row.kind, row.body),
-                    key=(row.offset, row.n),
-                )
-                for row in rows
-            )
-            + (self._unfinished(asked.run, rows) if asked.before is None else ()),
-            first=rows[0].id if len(rows) == asked.limit else 0,
-            live_from=rows[-1].offset if rows else 0,
-        )
-
-    def _unfinished(self, run: RunId, rows: list[events.Event]) -> tuple[FeedEvent, ...]:
-        """The block that is streaming just now: it is in no row yet, and what came of it was told to nobody else."""
-        session = self._sessions.get(run)
-        if session is None or session.ended.is_set():
-            return ()
-        said = (eventcodec.decode(row.kind, row.body) for row in rows if row.kind in ("text", "thought"))
-        ended = {one.block for one in said if isinstance(one, base.TextBlock | base.ThoughtBlock)}
-        pieces = [one for one in session.live.pieces() if one.block not in ended]
-        self._house.feed.without_pieces(run, {one.block for one in pieces})
-        turn = session.state.turns[0].id if session.state.turns else None
-        now = self._house.clock.now()
-        return tuple(FeedEvent(run=run, turn=turn, at=now, event=one) for one in pieces)
 
 
 def past_view(tx: Tx, run: RunId) -> SessionView | None:

@@ -74,6 +74,7 @@ class Step(StrEnum):
     BEFORE_ATTACH = "before-attach"
     ATTACHED = "attached"
     CATCHING_UP = "catching-up"
+    TAKEN_BACK = "taken-back"
     CAUGHT_UP = "caught-up"
     SPOOL_TAKEN_IN = "spool-taken-in"
 

@@ -4,7 +4,7 @@ It keeps its tree and its conversation until a person has looked. Then its books
 what was still there is listed, the entry says who closed it, and no process is touched, for none is proven ours.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import msgspec
 
 from coordinator import settling
 from coordinator.custody import spoolfile
+from coordinator.custody.leftovers import end_left
 from coordinator.custody.processes import carriers, is_alive, name_of
 from coordinator.custody.receipts import receipt_from_facts
 from coordinator.custody.types import EndedProcess, ProcessIdentity, Receipt, WriteProof
@@ -35,8 +36,12 @@ from store.vocab import (
 
 GUESS = MicroUsd(100_000)
 """For a turn that was cut off and of which nothing is known any more."""
-PAGES = ("unprovable", "remaining")
+REMAINING = "remaining"
+PAGES = ("unprovable", REMAINING)
 """Keys of the notices that say that an ending came to nothing."""
+TIMER = "remaining"
+LOOK = 2.0
+"""Seconds: a keeper that lives tries what would not die once each second, and says so when it is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +72,8 @@ def look(tx: Tx, spool: Path, run: RunId, gone: Callable[[IncarnationId], bool])
         return Refusal(RefusalReason.ALREADY_ENDED, {"run": run})
     if held.state is not CustodyState.FENCING:
         return Refusal(RefusalReason.IN_FLIGHT, {"run": run, "custody": held.state})
-    pages = [one for one in attention.open_items(tx) if one.run == run and one.kind is AttentionKind.PAGE]
-    told = any(one.key in PAGES for one in pages)
+    # Whoever has seen such a notice and put it away was told all the same.
+    told = any(attention.told(tx, run=run, kind=AttentionKind.PAGE, key=key) is not None for key in PAGES)
     # Its console lives and nobody was told of trouble: it is being ended just now.
     if not gone(held.incarnation) and row.outcome is None and not told:
         return Refusal(RefusalReason.FENCING, {"run": run})
@@ -100,6 +105,32 @@ def _found(held: custody.Custody, receipt: Receipt | None) -> tuple[EndedProcess
     alive = tuple(EndedProcess(pid=pid, name=name_of(pid), step="", gone_after_ms=0) for pid in pids)
     # One that remained has a pid and a name and no start time: it is listed as it was named then, never as proven.
     return alive + tuple(one for one in (receipt.remaining if receipt else ()) if one.pid not in pids)
+
+
+def look_again(folder: Path, nonce: str, boot_id: str, facts: Mapping[str, object]) -> dict[str, object]:
+    """A receipt with what remained as it is now, where no keeper lives to say so. Ends what is proven ours; blocks."""
+    found = end_left(folder, nonce, reason=str(facts.get("reason", "")))
+    named = {one["pid"] for one in found["remaining"]}
+    there: list[dict[str, object]] = list(found["remaining"])
+    gone: list[dict[str, object]] = []
+    for one in _listed(facts.get("remaining")):
+        if one.get("pid") in named:
+            continue
+        (there if _lives(boot_id, one) else gone).append(one)
+    known = {one.get("pid") for one in gone}
+    ended = _listed(facts.get("ended")) + gone + [one for one in found["ended"] if one["pid"] not in known]
+    return {**facts, "ended": ended, "remaining": there}
+
+
+def _listed(value: object) -> list[dict[str, object]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _lives(boot_id: str, one: Mapping[str, object]) -> bool:
+    pid, ticks = one.get("pid"), one.get("start_ticks")
+    if not isinstance(pid, int) or not isinstance(ticks, int):
+        return False  # known by the nonce alone, and nobody carries that any more
+    return is_alive(ProcessIdentity(boot_id=boot_id, pid=pid, start_ticks=ticks))
 
 
 def settle(tx: Tx, stuck: Stuck, *, spool: Path, operator: str) -> runs.Run | Refusal:
@@ -134,7 +165,7 @@ def settle(tx: Tx, stuck: Stuck, *, spool: Path, operator: str) -> runs.Run | Re
         "operator.settled",
         {"operator": operator, "custody": held.id, "reason": stuck.reason, "remaining": remaining},
     )
-    return settling.close_hold(
+    closed = settling.close_hold(
         tx,
         Ending(
             run=run,
@@ -151,6 +182,9 @@ def settle(tx: Tx, stuck: Stuck, *, spool: Path, operator: str) -> runs.Run | Re
             stop_result=StopResult.UNREACHABLE,
         ),
     )
+    # Who settles it has seen how it ended.
+    attention.clear(tx, run=run, kind=AttentionKind.CRASHED, by=operator)
+    return closed
 
 
 def _proofs(tx: Tx, run: RunId, spool: Path) -> tuple[tuple[str, WriteProof], ...]:

@@ -90,9 +90,19 @@ async def _owners_gone(house: House) -> set[str]:
 
 
 async def _unowned(house: House, gone: set[str], held: Collection[RunId]) -> list[custody.Custody]:
-    rows = await house.ledger.read(lambda tx: custody.not_closed(tx))
-    ours = house.incarnation
-    return [row for row in rows if row.incarnation in gone or (row.incarnation == ours and row.run not in held)]
+    """Those of consoles that are gone, and those whose run has its outcome: no actor of any console is at them."""
+
+    def look(tx: Tx) -> list[custody.Custody]:
+        rows = [row for row in custody.not_closed(tx) if row.run not in held]
+        ours = house.incarnation
+        return [row for row in rows if row.incarnation in gone or row.incarnation == ours or _is_over(tx, row.run)]
+
+    return await house.ledger.read(look)
+
+
+def _is_over(tx: Tx, run: RunId) -> bool:
+    row = runs.get(tx, run)
+    return row is not None and row.outcome is not None
 
 
 async def _left_alone(house: House, unowned: list[custody.Custody]) -> dict[RunId, Millis]:
@@ -201,5 +211,5 @@ async def _end_stray(house: House, folder: Path) -> None:
         "ended" if done else "found and could not be ended"
     )
     await house.ledger.transaction(
-        lambda tx: attention.raise_(tx, run=None, kind=AttentionKind.PAGE, key=folder.name, text=text)
+        lambda tx: attention.raise_once(tx, run=None, kind=AttentionKind.PAGE, key=folder.name, text=text)
     )

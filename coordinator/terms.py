@@ -43,6 +43,7 @@ class Terms:
     budget: MicroUsd | None
     max_turns: int
     working_seconds: int | None
+    """For how long turns may run in all, without the time in which the operator is awaited; None: no limit."""
     expires_at: Millis
     attendance_seconds: int
     machine: str
@@ -90,13 +91,14 @@ class Preset:
     name: str
     budget: MicroUsd
     max_turns: int
+    working_seconds: int
     hours: float
 
 
 PRESETS: tuple[Preset, ...] = (
-    Preset(name="quick", budget=MicroUsd(1_000_000), max_turns=15, hours=1),
-    Preset(name="normal", budget=MicroUsd(5_000_000), max_turns=40, hours=2),
-    Preset(name="overnight", budget=MicroUsd(20_000_000), max_turns=200, hours=12),
+    Preset(name="quick", budget=MicroUsd(1_000_000), max_turns=15, working_seconds=20 * 60, hours=1),
+    Preset(name="normal", budget=MicroUsd(5_000_000), max_turns=40, working_seconds=60 * 60, hours=2),
+    Preset(name="overnight", budget=MicroUsd(20_000_000), max_turns=200, working_seconds=8 * 3600, hours=12),
 )
 
 
@@ -105,5 +107,6 @@ def with_preset(terms: Terms, preset: Preset, now: Millis) -> Terms:
         terms,
         budget=preset.budget,
         max_turns=preset.max_turns,
+        working_seconds=preset.working_seconds,
         expires_at=Millis(now + int(preset.hours * 3_600_000)),
     )

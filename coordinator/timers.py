@@ -8,7 +8,7 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING
 
-from coordinator import catchup, machine, turntimeout
+from coordinator import catchup, extending, foretold, machine, stuck, turntimeout, worklimit
 from store import attention
 from store.vocab import AttentionKind, EndReason
 
@@ -26,6 +26,8 @@ async def fire(session: "HeldSession") -> None:
         match name:
             case "renew":
                 await renew(session)
+                if session.stop_reason is None:
+                    await foretold.look(session, session.wall.left(session.limits.expires_at))
             case "start":
                 if not session.state.ready:
                     session.order_end(EndReason.START_TIMEOUT)
@@ -35,10 +37,16 @@ async def fire(session: "HeldSession") -> None:
                 await interrupt_heard(session)
             case "catch-up":
                 await _catch_up(session)
-            case "silence":
-                await _stalled(session)
+            case foretold.TIMER:
+                await foretold.silence_is_due(session)
+            case extending.TIMER:
+                await extending.look_after(session)
+            case stuck.TIMER:
+                pass  # nothing new of what remained
             case turntimeout.TIMER:
                 await turntimeout.passed(session)
+            case worklimit.TIMER:
+                await worklimit.watch(session, again=True)
             case _:
                 log.warning("run %s: no timer is called %s", session.run_id, name)
 
@@ -65,13 +73,15 @@ async def renew(session: "HeldSession") -> None:
     late = session.turn_watch.left(timing.turn_timeout, session.house.clock.monotonic())
     if late is not None and late < remaining and session.house.settings.at_timeout == "fence":
         remaining, reason = late, EndReason.TURN_TIMEOUT
+    work = worklimit.left(session) if session.state.limits.fence_at_budget else None
+    if work is not None and work < remaining:
+        remaining, reason = work, EndReason.BUDGET_EXHAUSTED
     with contextlib.suppress(ConnectionError, OSError):
         # Bounded: one that does not answer must not keep this actor from a stop.
         async with asyncio.timeout(timing.command):
             # The keeper looks at the wall clock too; while a step of it is being told, it must not.
             end = session.limits.expires_at if session.wall.grace_until is None else None
             await supervisor.hold(remaining, reason=reason, expires_at_ms=end)
-    _look_for_silence(session)
 
 
 async def interrupt_heard(session: "HeldSession") -> None:
@@ -87,17 +97,11 @@ async def _catch_up(session: "HeldSession") -> None:
         session.set_deadline("catch-up", 0.02)
         return
     await catchup.catch_up(session)
+    if session.state.restarting:
+        session.set_deadline(extending.TIMER, 0.0)
     for order in session.early:
         session.inbox.command(order)
     session.early.clear()
-
-
-def _look_for_silence(session: "HeldSession") -> None:
-    working = bool(session.state.turns) and not session.live.tools and not session.rows.open_decisions
-    if not working:
-        session.set_deadline("silence", None)
-    elif "silence" not in session.deadlines:
-        session.set_deadline("silence", session.house.settings.timing.stalled_after)
 
 
 async def _clock_stepped(session: "HeldSession", left: float) -> None:
@@ -106,15 +110,3 @@ async def _clock_stepped(session: "HeldSession", left: float) -> None:
     await session.write(
         lambda tx: attention.raise_(tx, run=session.run_id, kind=AttentionKind.ENDS_SOON, key="clock", text=text)
     )
-
-
-async def _stalled(session: "HeldSession") -> None:
-    last = session.live.last_event_at
-    silent = session.house.clock.now() - (last or session.house.clock.now())
-    if not session.state.turns or silent < session.house.settings.timing.stalled_after * 1000:
-        return
-    text = f"silent for {int(silent / 60000)} minutes"
-    await session.write(
-        lambda tx: attention.raise_(tx, run=session.run_id, kind=AttentionKind.STALLED, key="silent", text=text)
-    )
-    session.house.changed()

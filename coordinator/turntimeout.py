@@ -1,15 +1,18 @@
 """The longest that one turn may work: a stopwatch that stands still while the operator is awaited, and what follows.
 
 Off unless the operator set it. It interrupts and then asks, or fences where that was chosen. ``TurnWatch`` is pure;
-``watch`` and ``passed`` run in the session's own task.
+``watch`` and ``passed`` run in the session's own task. A console that takes a turn over starts the stopwatch where it
+stands by the ledger's times (``taken_over``): that one was killed gives a turn no time of its own.
 """
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from coordinator import machine
+from coordinator.rows import SessionRows
+from coordinator.worktime import working_ms
 from store import attention
-from store.vocab import AttentionKind, EndReason, TurnId
+from store.vocab import AttentionKind, EndReason, Millis, TurnId
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
@@ -45,6 +48,21 @@ class TurnWatch:
         if timeout is None or self.turn is None or self.since is None or self.over:
             return None
         return max(0.0, timeout - self.worked - (now - self.since))
+
+
+def taken_over(rows: SessionRows, flying: TurnId | None, *, wall: Millis, now: float) -> TurnWatch:
+    """As it stands for a turn that another console sent: from when it went, less the time in which a decision was open.
+
+    By the wall clock, the only one that two consoles share: where it was set back meanwhile, less is counted.
+    """
+    turn = next((one for one in rows.turns if one.id == flying), None)
+    if turn is None:
+        return TurnWatch()
+    # That its bytes went may stand in the spool alone; it was recorded only a moment before.
+    went = turn.written_at or turn.accepted_at or turn.recorded_at
+    awaited = [(one.asked_at, one.answered_at or one.ended_at or wall) for one in rows.decisions]
+    worked = working_ms([(went, wall)], awaited) / 1000
+    return TurnWatch(turn=turn.id, worked=worked, since=None if rows.open_decisions else now)
 
 
 async def watch(session: "HeldSession") -> None:

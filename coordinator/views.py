@@ -17,7 +17,7 @@ from coordinator.machine import SessionState
 from coordinator.recording import EffectiveLimits
 from coordinator.rows import SessionRows
 from coordinator.terms import Terms, TreeKind
-from coordinator.worktime import working_ms
+from coordinator.worktime import worked_ms
 from store import attention, decisions, turns
 from store.vocab import (
     AttentionKind,
@@ -91,13 +91,15 @@ def decision_view(decision: decisions.Decision, rule_uses: int = 0) -> DecisionV
     )
 
 
-def group_of(rows: SessionRows, *, at_budget: bool, paged: bool, ended: bool) -> Group:
+def group_of(rows: SessionRows, *, at_budget: bool, past_work: bool, paged: bool, ended: bool) -> Group:
     if any(d.state is DecisionState.OPEN for d in rows.decisions) and not ended:
         return Group.NEEDS_YOU
     if paged:
         return Group.NEEDS_YOU
     if ended:
         return Group.ENDED
+    if past_work:
+        return Group.NEEDS_YOU
     if any(turn.state in FLYING for turn in rows.turns):
         return Group.WORKING
     if at_budget:
@@ -108,16 +110,8 @@ def group_of(rows: SessionRows, *, at_budget: bool, paged: bool, ended: bool) ->
     return Group.IDLE if rows.turns else Group.WORKING
 
 
-def worked_ms(rows: SessionRows, now: Millis) -> int:
-    """Working time up to now, without what the operator was awaited."""
-    running = [(t.accepted_at or t.recorded_at, t.ended_at or now) for t in rows.turns if t.accepted_at or t.ended_at]
-    awaited = [(d.asked_at, d.answered_at or d.ended_at or now) for d in rows.decisions]
-    return working_ms(running, awaited)
-
-
 def budget_view(rows: SessionRows, limits: EffectiveLimits, now: Millis) -> BudgetView:
     spend = rows.spend
-    worked = worked_ms(rows, now)
     return BudgetView(
         spent=spend.money if spend else MicroUsd(0),
         limit=limits.budget,
@@ -125,8 +119,8 @@ def budget_view(rows: SessionRows, limits: EffectiveLimits, now: Millis) -> Budg
         unknown_turns=spend.unknown if spend else 0,
         turns=spend.turns if spend else 0,
         max_turns=limits.max_turns,
-        working_ms=worked,
-        working_limit_ms=None,
+        working_ms=worked_ms(rows.turns, rows.decisions, now),
+        working_limit_ms=limits.working_ms,
         expires_at=Millis(limits.expires_at),
     )
 
@@ -149,6 +143,7 @@ def session_view(
     assert run is not None
     ended = run.outcome is not None
     at_budget = state is not None and state.at_budget and state.at_rest and not ended
+    past_work = state is not None and state.past_work and not ended
     shown = live or Live()
     ends = [turn.ended_at for turn in rows.turns if turn.ended_at]
     flying = next((turn.id for turn in rows.turns if turn.state in FLYING), None)
@@ -156,7 +151,7 @@ def session_view(
     return SessionView(
         run=run.id,
         title=run.title,
-        group=group_of(rows, at_budget=at_budget, paged=paged, ended=ended),
+        group=group_of(rows, at_budget=at_budget, past_work=past_work, paged=paged, ended=ended),
         agent=run.agent,
         driver=run.driver,
         billing=run.billing,
@@ -173,6 +168,7 @@ def session_view(
         mode=shown.mode or run.mode or terms.mode,
         modes=capabilities.modes if capabilities else (),
         commands=shown.commands,
+        own_screen=capabilities.own_screen if capabilities else (),
         native_id=shown.native_id or run.native_id,
         custody=rows.custody.state if rows.custody else None,
         outcome=run.outcome,
@@ -194,6 +190,7 @@ def session_view(
         context_size=shown.context_size,
         tools=tuple(shown.tools.values()),
         at_budget=at_budget,
+        past_work=past_work,
         finishing=(state.finishing or state.concluding) if state else False,
         interrupting=state.interrupting is not None if state else False,
         ending=shown.ending if not ended or shown.ending is None else None,
@@ -210,4 +207,12 @@ def session_view(
 
 def attention_view(item: attention.AttentionItem) -> AttentionView:
     decision = DecisionId(int(item.key)) if item.kind is AttentionKind.DECISION and item.key.isdigit() else None
-    return AttentionView(id=item.id, run=item.run, kind=item.kind, text=item.text, since=item.since, decision=decision)
+    return AttentionView(
+        id=item.id,
+        run=item.run,
+        kind=item.kind,
+        text=item.text,
+        since=item.since,
+        decision=decision,
+        to_see=attention.to_see(item),
+    )

@@ -176,6 +176,8 @@ class SessionView:
     mode: str | None = None
     modes: tuple[str, ...] = ()
     commands: tuple[tuple[str, str], ...] = ()
+    own_screen: tuple[tuple[str, str], ...] = ()
+    """Commands that need the agent's own screen, and what to do instead."""
     native_id: str | None = None
     custody: CustodyState | None = None
     outcome: RunOutcome | None = None
@@ -200,6 +202,8 @@ class SessionView:
     context_size: int | None = None
     tools: tuple[RunningTool, ...] = ()
     at_budget: bool = False
+    past_work: bool = False
+    """Its turn goes on though its working time is used up."""
     finishing: bool = False
     interrupting: bool = False
     ending: EndingView | None = None
@@ -223,6 +227,8 @@ class AttentionView:
     text: str
     since: Millis
     decision: DecisionId | None = None
+    to_see: bool = True
+    """A person may put it away without doing anything else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,5 +254,7 @@ class ConsoleSnapshot:
     """Seconds until held runs pause for want of attendance, from 80 % of the window on; None: not near."""
     recovered: tuple[int, int] = (0, 0)
     """At start: picked up, ended."""
+    last_here: Millis | None = None
+    """At start: when an operator was last seen at a console of this ledger; None: there was none before."""
     storage_trouble: str = ""
     """In words, while the ledger cannot be written; custody goes on."""

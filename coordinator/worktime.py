@@ -1,6 +1,13 @@
-"""Working time: how long turns ran, without the time in which the agent waited for the operator. Pure."""
+"""Working time: how long turns ran, without the time in which the agent waited for the operator. Pure.
+
+Counted from the rows of the ledger each time, so that no crash forgets any of it.
+"""
 
 from collections.abc import Iterable
+
+from store.decisions import Decision
+from store.turns import Turn
+from store.vocab import Millis, TurnState
 
 Span = tuple[int, int]
 
@@ -24,3 +31,23 @@ def working_ms(turns: Iterable[Span], awaited: Iterable[Span]) -> int:
         total += end - start
         total -= sum(max(0, min(end, until) - max(start, since)) for since, until in waits)
     return total
+
+
+def _began(turn: Turn) -> Millis | None:
+    """When the agent had it. One that no byte of is known to have gone for does not run yet, or never did."""
+    if turn.state is TurnState.CANCELLED:
+        return None
+    return turn.written_at or turn.accepted_at or (turn.recorded_at if turn.ended_at else None)
+
+
+def worked_ms(turns: Iterable[Turn], decisions: Iterable[Decision], now: Millis) -> int:
+    """What a run has worked up to now."""
+    running = [(began, turn.ended_at or now) for turn in turns if (began := _began(turn)) is not None]
+    awaited = [(one.asked_at, one.answered_at or one.ended_at or now) for one in decisions]
+    return working_ms(running, awaited)
+
+
+def runs_now(turns: Iterable[Turn], decisions: Iterable[Decision]) -> bool:
+    """Whether it counts just now: a turn in flight, and nobody awaited."""
+    flying = any(turn.ended_at is None and _began(turn) is not None for turn in turns)
+    return flying and all(one.answered_at or one.ended_at for one in decisions)

@@ -45,6 +45,8 @@ class Amendment(Record):
     turns: int | None
     expires_at: Millis | None
     """The new end."""
+    working_seconds: int | None
+    """Added, as money is."""
 
 
 # The operator signs.
@@ -127,6 +129,7 @@ def amend(
     money: MicroUsd | None = None,
     turns: int | None = None,
     expires_at: Millis | None = None,
+    working_seconds: int | None = None,
 ) -> Amendment:
     signed = sure(tx, Authorization, GET, {"id": id})
     row = sure(
@@ -140,6 +143,7 @@ def amend(
             "money": money,
             "turns": turns,
             "expires_at": expires_at,
+            "working_seconds": working_seconds,
         },
     )
     entries.note(tx, _chain(signed), "amendment.signed", row)

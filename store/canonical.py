@@ -7,7 +7,8 @@ serialises what is hashed. The file knows no table and no record.
 import hashlib
 import hmac
 import json
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 import msgspec
 
@@ -19,6 +20,17 @@ def dumps(obj: object) -> str:
     except UnicodeEncodeError:
         # Agents cut their output between the halves of an emoji; the ledger must take it all the same.
         return msgspec.json.encode(_mended(msgspec.to_builtins(obj)), order="sorted").decode()
+
+
+SLICE: Final = 250_000
+
+
+def long_string(text: str) -> Iterator[str]:
+    """What ``dumps`` gives of a string, piece by piece."""
+    yield '"'
+    for at in range(0, len(text), SLICE):
+        yield dumps(text[at : at + SLICE])[1:-1]
+    yield '"'
 
 
 def loads(text: str) -> Any:

@@ -38,6 +38,15 @@ GET: Final = f"SELECT {columns(Incarnation)} FROM incarnations WHERE id = :id"
 # Those that live, or died without a word.
 NOT_ENDED: Final = f"SELECT {columns(Incarnation)} FROM incarnations WHERE ended_at IS NULL ORDER BY started_at, id"
 
+# When a person was last known to be at a console: the newest end of one, or what was in view for a second since. One
+# that died says nothing of its end; it was begun, and looked at.
+LAST_HERE: Final = """
+SELECT max(at) FROM (
+  SELECT max(coalesce(ended_at, started_at)) AS at FROM incarnations WHERE id <> :but
+  UNION ALL SELECT max(seen_at) FROM runs WHERE EXISTS (SELECT 1 FROM incarnations WHERE id <> :but)
+)
+"""
+
 
 def register(
     tx: Tx,
@@ -83,6 +92,12 @@ def end(tx: Tx, id: IncarnationId) -> Incarnation | None:
 
 def get(tx: Tx, id: IncarnationId) -> Incarnation | None:
     return one(tx, Incarnation, GET, {"id": id})
+
+
+def last_here(tx: Tx, *, but: IncarnationId) -> Millis | None:
+    """When somebody was last at a console, this one not counted; None: there was no other."""
+    row = tx.conn.execute(LAST_HERE, {"but": but}).fetchone()
+    return None if row is None or not row[0] else Millis(int(row[0]))
 
 
 def not_ended(tx: Tx) -> list[Incarnation]:

@@ -28,6 +28,12 @@ class Hit:
 
 # One searchable text.
 FILL: Final = "INSERT INTO search (text, run, turn, event, kind) VALUES (:text, :run, :turn, :event, :kind)"
+# A very long one, taken out of its body by SQLite: in Python that would stop every other thread.
+FILL_LONG: Final = """
+INSERT INTO search (text, run, turn, event, kind)
+SELECT json_extract(body, :path), run, turn, id, kind FROM events WHERE id = :id
+"""
+LONG: Final = 1_000_000
 # Newest first, by keyset.
 FIND: Final = """
 SELECT rowid, run, turn, event, kind, text, snippet(search, 0, '', '', '…', 12) FROM search
@@ -41,6 +47,9 @@ def fill(tx: Tx, *, run: RunId, turn: TurnId, text: str) -> None:
     if text:
         rows.append({"text": text, "run": run, "turn": turn, "event": None, "kind": "turn"})
     for event in events.of_turn(tx, turn):
+        if len(event.body) > LONG and event.kind in events.SEARCHABLE:
+            tx.conn.execute(FILL_LONG, {"id": event.id, "path": f"$.{events.SEARCHABLE[event.kind]}"})
+            continue
         found = events.searchable(event)
         if found:
             rows.append({"text": found, "run": run, "turn": turn, "event": event.id, "kind": event.kind})

@@ -153,7 +153,10 @@ class AttentionKind(StrEnum):
 
 
 class EndReason(StrEnum):
-    """Why a hold ended. ``exited`` carries the code or signal behind a colon: ``exited:1``, ``exited:SIGKILL``."""
+    """Why a hold ended. ``exited`` carries the code or signal behind a colon: ``exited:1``, ``exited:SIGKILL``.
+
+    ``protocol-error`` may carry what it was: ``protocol-error:unasked-turn``, ``protocol-error:conversation-of-3``.
+    """
 
     STOPPED = "stopped"
     KILLED = "killed"
@@ -179,6 +182,8 @@ class EndReason(StrEnum):
     RESTORED = "restored"
     HANDOFF = "handoff"
     FINISHED = "finished"
+    IMPORTED = "imported"
+    """Never held here: read in from what the agent itself had kept."""
 
 
 class FailureKind(StrEnum):
@@ -269,6 +274,8 @@ class RefusalReason(StrEnum):
     GIT_FAILED = "git-failed"
     SPAWN_FAILED = "spawn-failed"
     START_TIMEOUT = "start-timeout"
+    # reviewing
+    FILTER_INVALID = "filter-invalid"
     # files
     CONFIG_INVALID = "config-invalid"
     LEDGER_NEWER = "ledger-newer"

@@ -4,7 +4,7 @@
 a subscription's money is nominal, the practice agent's is play money, and both are named as that.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app import wording
 from app.cli.printing import line, one_line, table
@@ -14,7 +14,8 @@ from coordinator.clock import RealClock
 from coordinator.house import periods
 from coordinator.recording import effective_limits
 from coordinator.terms import Terms, parse
-from store import authorizations, runs, turns
+from coordinator.worktime import worked_ms
+from store import authorizations, decisions, runs, turns
 from store.db import read_ledger
 from store.tx import Tx
 from store.vocab import AuthorizationId, Billing, MicroUsd, Millis
@@ -24,6 +25,8 @@ from store.vocab import AuthorizationId, Billing, MicroUsd, Millis
 class PoolLine:
     period: str
     """``day`` or ``month``."""
+    agent: str | None
+    """Whose money it is; None: that of all agents together."""
     limit_micro_usd: int | None
     spent_micro_usd: int
     reserved_micro_usd: int
@@ -52,6 +55,9 @@ class RunBudgetLine:
     left_micro_usd: int | None
     turns: int
     max_turns: int
+    worked_ms: int
+    """Without the time in which the operator was awaited."""
+    working_limit_ms: int | None
     ends_at: int
 
 
@@ -67,14 +73,13 @@ def read(paths: Paths, config: Config, agents: tuple[str, ...]) -> Budgets:
     """``agents``: the profiles that there are."""
     now = RealClock().now
     if not paths.ledger.exists():
-        return Budgets(at=now(), pools=_empty(config), agents=(), runs=())
+        return Budgets(at=now(), pools=_pools(config), agents=(), runs=())
     with read_ledger(paths.ledger, now=now) as tx:
         held = tuple(one for row in runs.listing(tx, live_only=True, limit=1_000) if (one := _run(tx, row)) is not None)
-        reserved = sum(one.left_micro_usd or 0 for one in held if one.billing == Billing.KEY)
         day, month = periods(tx.now)
-        pools = (
-            _pool(tx, "day", config.day_budget, since=day, reserved=reserved),
-            _pool(tx, "month", config.month_budget, since=month, reserved=reserved),
+        pools = tuple(
+            _pool(tx, one, since=day if one.period == "day" else month, reserved=_reserved(held, one.agent))
+            for one in _pools(config)
         )
         # Those of past runs too: an agent that is no longer configured has spent all the same.
         names = dict.fromkeys((*agents, *(row.agent for row in runs.listing(tx, limit=1_000))))
@@ -82,23 +87,35 @@ def read(paths: Paths, config: Config, agents: tuple[str, ...]) -> Budgets:
         return Budgets(at=tx.now, pools=pools, agents=tuple(used), runs=held)
 
 
-def _empty(config: Config) -> tuple[PoolLine, ...]:
-    limits = (("day", config.day_budget), ("month", config.month_budget))
+def _pools(config: Config) -> tuple[PoolLine, ...]:
+    """As if nothing was spent: those of all agents always, those of one where there is a limit."""
+    limits: list[tuple[str, str | None, MicroUsd | None]]
+    limits = [("day", None, config.day_budget), ("month", None, config.month_budget)]
+    for agent, pool in sorted(config.agent_pools.items()):
+        own = (("day", pool.day), ("month", pool.month))
+        limits += [(period, agent, limit) for period, limit in own if limit is not None]
     return tuple(
-        PoolLine(period=name, limit_micro_usd=limit, spent_micro_usd=0, reserved_micro_usd=0, left_micro_usd=limit)
-        for name, limit in limits
+        PoolLine(
+            period=period,
+            agent=agent,
+            limit_micro_usd=limit,
+            spent_micro_usd=0,
+            reserved_micro_usd=0,
+            left_micro_usd=limit,
+        )
+        for period, agent, limit in limits
     )
 
 
-def _pool(tx: Tx, period: str, limit: MicroUsd | None, *, since: Millis, reserved: int) -> PoolLine:
-    spent = turns.spent_since(tx, since=since)
-    return PoolLine(
-        period=period,
-        limit_micro_usd=limit,
-        spent_micro_usd=spent,
-        reserved_micro_usd=reserved,
-        left_micro_usd=None if limit is None else max(0, limit - spent - reserved),
-    )
+def _reserved(held: tuple[RunBudgetLine, ...], agent: str | None) -> int:
+    counted = (one for one in held if one.billing == Billing.KEY and agent in (None, one.agent))
+    return sum(one.left_micro_usd or 0 for one in counted)
+
+
+def _pool(tx: Tx, empty: PoolLine, *, since: Millis, reserved: int) -> PoolLine:
+    limit, spent = empty.limit_micro_usd, turns.spent_since(tx, since=since, agent=empty.agent)
+    left = None if limit is None else max(0, limit - spent - reserved)
+    return replace(empty, spent_micro_usd=spent, reserved_micro_usd=reserved, left_micro_usd=left)
 
 
 def _agent(tx: Tx, name: str, *, day: Millis, month: Millis) -> list[AgentLine]:
@@ -120,7 +137,7 @@ def _run(tx: Tx, row: runs.Run) -> RunBudgetLine | None:
     return RunBudgetLine(
         run=row.id,
         title=one_line(row.title, 40),
-        agent=one_line(row.agent, 20),
+        agent=one_line(row.agent, 40),
         billing=row.billing.value,
         limit_micro_usd=limits.budget,
         spent_micro_usd=spend.money,
@@ -129,6 +146,8 @@ def _run(tx: Tx, row: runs.Run) -> RunBudgetLine | None:
         left_micro_usd=None if limits.budget is None else max(0, limits.budget - spend.money),
         turns=spend.turns,
         max_turns=limits.max_turns,
+        worked_ms=worked_ms(turns.of_run(tx, row.id), decisions.of_run(tx, row.id), tx.now),
+        working_limit_ms=limits.working_ms,
         ends_at=limits.expires_at,
     )
 
@@ -142,12 +161,17 @@ def _money(micro: int | None, *, guess: bool = False) -> str:
     return "no limit" if micro is None else wording.money(MicroUsd(micro), guess=guess)
 
 
+def _worked(run: RunBudgetLine) -> str:
+    worked, limit = wording.work_time(run.worked_ms), run.working_limit_ms
+    return worked if limit is None else f"{worked} of {wording.work_time(limit)}"
+
+
 def print_budgets(budgets: Budgets) -> None:
     rows = [("", "spent", "reserved", "left", "limit")]
     for pool in budgets.pools:
         rows.append(
             (
-                {"day": "today", "month": "this month"}[pool.period],
+                {"day": "today", "month": "this month"}[pool.period] + (f", {pool.agent}" if pool.agent else ""),
                 _money(pool.spent_micro_usd),
                 _money(pool.reserved_micro_usd),
                 _money(pool.left_micro_usd),
@@ -166,7 +190,7 @@ def print_budgets(budgets: Budgets) -> None:
     if not budgets.runs:
         line("Nothing is held.")
         return
-    held = [("run", "", "spent", "left", "limit", "turns", "until", "")]
+    held = [("run", "", "spent", "left", "limit", "turns", "worked", "until", "")]
     for run in budgets.runs:
         unknown = f"{wording.plural(run.unknown_turns, 'turn')} of unknown cost" if run.unknown_turns else ""
         held.append(
@@ -177,8 +201,9 @@ def print_budgets(budgets: Budgets) -> None:
                 _money(run.left_micro_usd),
                 _money(run.limit_micro_usd),
                 f"{run.turns} of {run.max_turns}",
+                _worked(run),
                 wording.moment(run.ends_at, budgets.at),
                 ", ".join(said for said in (_BILLINGS[Billing(run.billing)], unknown) if said),
             )
         )
-    table(held, right=frozenset({0, 2, 3, 4, 5}))
+    table(held, right=frozenset({0, 2, 3, 4, 5, 6}))

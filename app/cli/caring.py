@@ -1,4 +1,4 @@
-"""``doctor``, ``config`` and ``verify``: is this machine fit, what is in force, is the ledger whole."""
+"""``doctor``, ``config``, ``notify``, ``verify``: is the machine fit, what is in force, what tells you, is it whole."""
 
 from typing import Annotated
 
@@ -11,10 +11,16 @@ def add_to(program: typer.Typer) -> None:
     program.command("doctor")(doctor)
     program.command("config")(config)
     program.command("verify")(verify)
+    program.command("notify")(notify)
 
 
-def doctor(json: Json = False) -> int:
+def doctor(
+    json: Json = False,
+    keys: Annotated[bool, typer.Option("--keys", help="Show what each key you press arrives as.")] = False,
+) -> int:
     """Check this machine: the agents, git, the terminal, folders, the disk; a remedy for each finding."""
+    if keys:
+        return _keys()
     from app.cli import checkup, printing
     from app.cli.exits import Code
 
@@ -30,6 +36,22 @@ def doctor(json: Json = False) -> int:
     return Code.REFUSED if bad else Code.DONE
 
 
+def _keys() -> int:
+    """
+    Raises:
+        Leave: there is no terminal to press keys in.
+    """
+    from app.cli.keylog import show_keys
+    from app.cli.opening import need_a_terminal
+    from app.cli.screen import tell_escape_delay
+    from app.cli.surroundings import surroundings
+
+    need_a_terminal()
+    around = surroundings()
+    tell_escape_delay(around.config)
+    return show_keys(around.config.keys)
+
+
 def config(json: Json = False) -> None:
     """The configuration in force, and in which files it lies."""
     from dataclasses import asdict
@@ -39,7 +61,7 @@ def config(json: Json = False) -> None:
     from app.cli.surroundings import agent_profiles, surroundings
 
     around = surroundings(as_json=json)
-    profiles = agent_profiles(around.paths, as_json=json)
+    profiles = agent_profiles(around.paths, around.config, as_json=json)
     paths = {name: str(value) for name, value in asdict(around.paths).items()}
     values = asdict(around.config) | {"operator": around.operator}
     if json:
@@ -49,8 +71,18 @@ def config(json: Json = False) -> None:
     printing.line()
     for name, value in values.items():
         shown = wording.money(value) if name in ("day_budget", "month_budget") and value is not None else _shown(value)
+        if name == "agent_pools":
+            shown = ", ".join(_pool(agent, pool) for agent, pool in value.items()) or "none"
         printing.line(f"{name} = {printing.one_line(shown)}")
     printing.line(f"agents = {', '.join(one.name for one in profiles)}")
+
+
+def _pool(agent: str, pool: dict[str, int | None]) -> str:
+    from app import wording
+    from store.vocab import MicroUsd
+
+    told = [f"{wording.money(MicroUsd(limit))} a {period}" for period, limit in pool.items() if limit is not None]
+    return f"{agent} {' and '.join(told)}"
 
 
 def _shown(value: object) -> str:
@@ -60,9 +92,18 @@ def _shown(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case dict():
-            return ", ".join(f"{key}: {one}" for key, one in value.items()) or "none"
+            return ", ".join(f"{key}: {_shown(one)}" for key, one in value.items()) or "none"
+        case tuple() | frozenset():
+            return " ".join(sorted(str(one) for one in value) if isinstance(value, frozenset) else value) or "none"
         case _:
             return str(value)
+
+
+def notify(test: Annotated[bool, typer.Option("--test", help="Try every way once.")] = False) -> int:
+    """How you are told when you look elsewhere ([notify] in config.toml); --test tries each way once."""
+    from app.cli.noticing import show_ways
+
+    return show_ways(test=test)
 
 
 def verify(json: Json = False) -> int:

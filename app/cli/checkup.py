@@ -1,7 +1,7 @@
 """``doctor``: what is looked at on this machine, what was found, and what to do about it.
 
-It changes nothing but a scratch file. Technical words are allowed here: a person who runs it wants to know which thing
-of the machine is meant.
+It changes nothing but a scratch file and a scratch cgroup. Technical words are allowed here: a person who runs it
+wants to know which thing of the machine is meant.
 """
 
 import os
@@ -19,10 +19,11 @@ from pathlib import Path
 
 from app import wording
 from app.cli.glyphs import width_of_glyphs
-from app.config import load
+from app.config import load, unknown_agent
 from app.main import VERSION
 from app.paths import Paths, find
 from coordinator import profiles
+from coordinator.supervisor import cgroup
 from store.refusal import Refusal
 
 _SLOW_SYNC_MS = 20.0
@@ -63,7 +64,9 @@ def examine(environ: Mapping[str, str] | None = None, *, ask_terminal: bool = Fa
         ("git", lambda: [_git(around)]),
         ("agent", lambda: _agents(paths, around)),
         ("terminal", lambda: _terminal(around, ask=ask_terminal)),
+        ("notices", lambda: [_notices(paths, around)]),
         ("logout", lambda: [_logout()]),
+        ("cgroup", lambda: [_cgroup(cgroup.why_none())]),
     ]
     found: list[Finding] = []
     for what, check in checks:
@@ -98,6 +101,9 @@ def _configuration(paths: Paths) -> Finding:
     loaded = profiles.load(paths.agents_file)
     if isinstance(loaded, Refusal):
         return _from_refusal("configuration", loaded)
+    mistyped = unknown_agent(paths.config_file, config, [one.name for one in loaded])
+    if mistyped is not None:
+        return _from_refusal("configuration", mistyped)
     there = [str(file) for file in (paths.config_file, paths.agents_file) if file.exists()]
     return Finding(what="configuration", level=Level.OK, found=", ".join(there) or "defaults (no file)")
 
@@ -244,6 +250,26 @@ def _terminal(environ: Mapping[str, str], *, ask: bool) -> list[Finding]:
         remedy = "Set ascii = true in config.toml: the lists would be ragged."
         found.append(Finding(what="terminal", level=Level.NOTE, found=f"glyphs take {width} cells", remedy=remedy))
     return found
+
+
+def _notices(paths: Paths, environ: Mapping[str, str]) -> Finding:
+    from app.cli.noticing import doctor_line
+
+    config = load(paths)
+    if isinstance(config, Refusal):
+        return _from_refusal("notices", config)
+    well, found, remedy = doctor_line(config.notify, environ)
+    return Finding(what="notices", level=Level.OK if well else Level.NOTE, found=found, remedy=remedy)
+
+
+def _cgroup(why_none: str) -> Finding:
+    if not why_none:
+        return Finding(what="cgroup", level=Level.OK, found="each agent gets one of its own, and ends with it at once")
+    remedy = (
+        "Agents end without one as well; it helps where a keeper is killed. With systemd you get one by starting "
+        "the console so: systemd-run --user --scope -p Delegate=yes footplate"
+    )
+    return Finding(what="cgroup", level=Level.NOTE, found=f"agents get none of their own: {why_none}", remedy=remedy)
 
 
 def _logout(

@@ -17,6 +17,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from app.cli.exits import Code, Leave
+from app.cli.watchdog import GIVEN_BACK
 from app.wording_leaving import stays_held
 from coordinator.api import Backend, CloseAll, Closed, LeaveAll, Left
 
@@ -24,8 +25,6 @@ SCREEN_SECONDS = 3.0
 """For a screen that is asked to close; after that the process ends without it."""
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-GIVEN_BACK = b"\x1b[?1000l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?2004l\x1b[?1004l\x1b[<u\x1b[?25h\x1b[?1049l\x1b[0m\r\n"
-"""What a screen that could not close itself leaves switched on, switched off."""
 
 
 class Departure:
@@ -115,7 +114,7 @@ class Departure:
         with contextlib.suppress(OSError):
             # A handle of its own: not to wait is a property of the open file, and that one is shared with the shell.
             handle = os.open(os.ttyname(1), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
-            os.write(handle, GIVEN_BACK + "".join(f"{one}\r\n" for one in said).encode())
+            os.write(handle, (GIVEN_BACK + "".join(f"{one}\r\n" for one in said)).encode())
 
 
 def terminal_is_lost() -> bool:

@@ -27,22 +27,24 @@ def extend(
     run: Run,
     money: Annotated[str | None, typer.Option(help="So much more money, as 5usd.")] = None,
     turns: Annotated[int | None, typer.Option(help="So many more turns.")] = None,
+    work: Annotated[str | None, typer.Option(help="So much more working time, as 30m.")] = None,
     until: Annotated[str | None, typer.Option(help="So much longer (2h), or until when (18:30).")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Without asking.")] = False,
     json: Json = False,
 ) -> None:
-    """Give a run more money, more turns or more time."""
+    """Give a run more money, more turns, more working time or a later end."""
     from app.cli import elsewhere, printing, values
     from app.cli.surroundings import surroundings
 
     number = values.run_id(run)
     micro = None if money is None else values.money(money, "--money")
     more = values.turns(turns)
+    longer = None if work is None else values.duration_seconds(work, "--work")
     here = surroundings(as_json=json)
     elsewhere.refuse_inside_a_hold(here.paths, number, "extend", as_json=json)
     found = elsewhere.find(here.paths, number, as_json=json)
     terms, limits, now = _agreed(here, number, as_json=json)
-    command = _command(number, limits, now, money=micro, turns=more, until=until)
+    command = _command(number, limits, now, money=micro, turns=more, work=longer, until=until)
     said = _sentence(command, terms, limits, now)
     _agree(said, yes=yes, as_json=json)
     # The agent may have to be started again for it, and that takes as long as its end and its start do.
@@ -50,7 +52,12 @@ def extend(
         here.paths, found, command, here.operator, as_json=json, once_taken=elsewhere.RESTART_SECONDS
     )
     if json:
-        added = {"money_micro_usd": command.money, "turns": command.turns, "seconds": command.seconds}
+        added = {
+            "money_micro_usd": command.money,
+            "turns": command.turns,
+            "working_seconds": command.working_seconds,
+            "seconds": command.seconds,
+        }
         printing.as_json({"run": number, "added": added, "sentence": said, **outcome})
     else:
         note = printing.one_line(str(outcome.get("note") or ""))
@@ -92,6 +99,7 @@ def _command(
     *,
     money: int | None,
     turns: int | None,
+    work: int | None,
     until: str | None,
 ) -> "Extend":
     import re
@@ -102,10 +110,12 @@ def _command(
     from coordinator.api import Extend
     from store.vocab import MicroUsd
 
-    if money is None and turns is None and until is None:
-        raise usage("Extend by what? Give --money 5usd, --turns 10 or --until 2h.")
+    if money is None and turns is None and work is None and until is None:
+        raise usage("Extend by what? Give --money 5usd, --turns 10, --work 30m or --until 2h.")
     if money is not None and limits.budget is None:
         raise usage(f"Run {run} has no limit of money; leave --money out.")
+    if work is not None and limits.working_seconds is None:
+        raise usage(f"Run {run} has no limit of working time; leave --work out.")
     seconds = None
     if until is not None and re.fullmatch(r"\d{1,2}:\d{2}", until.strip()):
         # A time of day is the new end; a length of time is added to the old one.
@@ -115,7 +125,8 @@ def _command(
             raise usage(f"Run {run} goes on until {moment(limits.expires_at, now)} already; --until must lie later.")
     elif until is not None:
         seconds = values.duration_seconds(until, "--until")
-    return Extend(run=run, money=None if money is None else MicroUsd(money), turns=turns, seconds=seconds)
+    added = None if money is None else MicroUsd(money)
+    return Extend(run=run, money=added, turns=turns, working_seconds=work, seconds=seconds)
 
 
 def _sentence(command: "Extend", terms: "Terms", limits: "EffectiveLimits", now: "Millis") -> str:
@@ -126,6 +137,7 @@ def _sentence(command: "Extend", terms: "Terms", limits: "EffectiveLimits", now:
         agent=terms.agent,
         budget=limits.budget,
         max_turns=limits.max_turns,
+        working_seconds=limits.working_seconds,
         expires_at=limits.expires_at,
         now=now,
     )

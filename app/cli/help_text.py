@@ -19,11 +19,12 @@ Work
   interrupt RUN             interrupt the turn that runs
   finish RUN                end a run well, after its turn
   stop RUN | --all          stop it, and everything that it started
-  extend RUN                more money, turns or time
+  extend RUN                more money, turns, work or time
   revoke RUN                take its terms back: it ends
 
 Look
   ls                        runs, and what waits for you
+  attention                 what waits for you, oldest first
   show RUN                  one run: turns, questions, stop report
   ps                        processes of every run that is held
   budget                    money: limits, spent, reserved, left
@@ -31,6 +32,7 @@ Look
 
 Care
   doctor                    check this machine, with a remedy for each finding
+  notify                    how you are told when you look elsewhere (--test)
   config                    the configuration in force, and where it lies
   verify                    check that the ledger is whole
   sweep                     settle what a console that is gone has left

@@ -1,4 +1,4 @@
-"""``ls``, ``show``, ``ps``, ``budget`` and ``agents``: reading only.
+"""``ls``, ``attention``, ``show``, ``ps``, ``budget`` and ``agents``: reading only.
 
 They work beside a living console, from within a run, and where there is no ledger at all.
 """
@@ -15,6 +15,7 @@ Json = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
 
 def add_to(program: typer.Typer) -> None:
     program.command("ls")(ls)
+    program.command("attention")(attention)
     program.command("show")(show)
     program.command("ps")(ps)
     program.command("budget")(budget)
@@ -73,6 +74,18 @@ def _print_runs(lines: "list[RunLine]", *, ascii: bool) -> None:
     printing.table(rows, right=frozenset({1, 5, 6, 7}))
 
 
+def attention(json: Json = False) -> None:
+    """What waits for you, over all runs, oldest first."""
+    from app.cli import printing, queue
+    from app.cli.surroundings import surroundings
+
+    lines = queue.read(surroundings(as_json=json).paths)
+    if json:
+        printing.as_json({"attention": lines})
+    else:
+        queue.print_queue(lines)
+
+
 def show(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's number, as ls shows it.")],
     transcript: Annotated[bool, typer.Option("--transcript", help="All that was said and done.")] = False,
@@ -110,7 +123,7 @@ def budget(json: Json = False) -> None:
     from app.cli.surroundings import agent_profiles, surroundings
 
     around = surroundings(as_json=json)
-    profiles = agent_profiles(around.paths, as_json=json)
+    profiles = agent_profiles(around.paths, around.config, as_json=json)
     found = budgets.read(around.paths, around.config, tuple(one.name for one in profiles))
     if json:
         printing.as_json(found)
@@ -129,7 +142,7 @@ def agents(json: Json = False) -> None:
 
     around = surroundings(as_json=json)
     cache = around.paths.runtime / "versions.json"
-    found = discover(agent_profiles(around.paths, as_json=json), os.environ.get("PATH"), cache=cache)
+    found = discover(agent_profiles(around.paths, around.config, as_json=json), os.environ.get("PATH"), cache=cache)
     if json:
         printing.as_json(
             {

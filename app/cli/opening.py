@@ -21,7 +21,7 @@ from coordinator.ancestry import inside_a_hold
 from coordinator.api import Backend, Proposal, Propose, Started, StartRun
 from coordinator.clock import RealClock
 from store.refusal import Refusal
-from store.vocab import RefusalReason, RunId
+from store.vocab import RunId
 
 DEMO_BRIEF = "The test suite fails now and then. Find out why, and make it dependable."
 
@@ -37,13 +37,15 @@ def repository_path(given: str) -> Path:
     return path
 
 
-def refuse_inside_a_hold(*, as_json: bool = False) -> None:
+def refuse_inside_a_hold(around: Surroundings, verb: str, *, as_json: bool = False) -> None:
     """
     Raises:
         Leave: an agent would be its own operator.
     """
     if inside_a_hold():
-        raise refused(Refusal(RefusalReason.INSIDE_A_HOLD), as_json=as_json)
+        from app.cli import elsewhere  # a console that may open needs none of it
+
+        elsewhere.refuse_inside_a_hold(around.paths, None, verb, as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def opened(
     """
     from app.wiring import open_backend
 
-    profiles = agent_profiles(around.paths, as_json=as_json)
+    profiles = agent_profiles(around.paths, around.config, as_json=as_json)
     held = None
     try:
         with open_backend(
@@ -111,8 +113,8 @@ def open_console(
 ) -> int:
     """The console, on a new session when there is a brief. ``leave``: whether what it holds may outlive it."""
     need_a_terminal()
-    refuse_inside_a_hold()
     around = surroundings()
+    refuse_inside_a_hold(around, "open")
     with opened(around, repository, script=script, leave=leave) as here:
         from app.cli.screen import run_console
 
@@ -135,8 +137,8 @@ def open_console_here() -> int:
 def start_in_console(asked: Propose, brief: str | None, *, yes: bool) -> int:
     """``start`` with a screen: terms and Enter on the terminal as it is, then the console on the run that began."""
     need_a_terminal()
-    refuse_inside_a_hold()
     around = surroundings()
+    refuse_inside_a_hold(around, "start")
     repository = Path(asked.repository)
     with opened(around, repository, script=asked.script) as here:
         from app.cli.screen import run_console
@@ -173,9 +175,9 @@ def hold_plain(
             "Nobody is at the keyboard to agree to the terms; add --yes to start under them without being asked.",
             machine={"refused": "no-terminal"} if as_json else None,
         )
-    refuse_inside_a_hold(as_json=as_json)
-    printing.plain_output()
     around = surroundings(as_json=as_json)
+    refuse_inside_a_hold(around, "start", as_json=as_json)
+    printing.plain_output()
     asked = replace(asked, preamble=asked.preamble and around.config.preamble)
     with opened(around, Path(asked.repository), script=asked.script, as_json=as_json, leave=leave) as here:
         backend = here.backend

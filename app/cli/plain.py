@@ -72,6 +72,7 @@ class _Told:
     steps: int = 0
     receipt: bool = False
     at_budget: bool = False
+    past_work: bool = False
     last_key: tuple[int, int] = (-1, -1)
 
 
@@ -259,6 +260,9 @@ class PlainSession:
         if session.at_budget and not told.at_budget:
             self._out.note(now, "holds at its budget: nothing is lost, nothing runs; finish or stop")
         told.at_budget = session.at_budget
+        if session.past_work and not told.past_work:
+            self._out.note(now, "has used its working time: interrupt it, extend it, or let its turn end")
+        told.past_work = session.past_work
         if session.ending is not None:
             for step, ms in session.ending.steps[told.steps :]:
                 self._out.ending(now, session.ending.reason, step, ms)

@@ -5,12 +5,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from app.cli.departing import Departure
+from app.cli.watchdog import Watchdog
 from app.config import Config
+from app.paths import find
 from coordinator.api import Backend
 from coordinator.clock import RealClock
 from store.vocab import RunId
 
 ESCAPE_DELAY = "FOOTPLATE_ESCAPE_DELAY"
+
+
+def tell_escape_delay(config: Config) -> None:
+    """Textual reads it once, at its import, which must come after this; ``before_textual`` takes it from here."""
+    if config.escape_delay is not None:
+        os.environ[ESCAPE_DELAY] = str(config.escape_delay)
 
 
 def run_console(
@@ -26,9 +34,7 @@ def run_console(
     environ: Mapping[str, str] | None = None,
 ) -> int:
     """Until the operator leaves; the exit code."""
-    if config.escape_delay is not None:
-        # Textual reads it once, at its import, which comes next; ``before_textual`` takes it from here.
-        os.environ[ESCAPE_DELAY] = str(config.escape_delay)
+    tell_escape_delay(config)
     from app.console.app import FootplateApp
     from app.console.options import ConsoleOptions
 
@@ -48,13 +54,16 @@ def run_console(
         keymap=config.keys,
         # A slow line tears an escape sequence into two: over it, Esc Esc is no wish of anybody's.
         escape_twice=not remote,
+        notify=config.notify,
+        told_file=find(around).notices,
         now=RealClock().now,
     )
     console = FootplateApp(backend, options)
     departure.close_screen = lambda code: console.call_later(console.exit, code)
     departure.watch_the_terminal()
     try:
-        result = console.run(mouse=config.mouse)
+        with Watchdog():
+            result = console.run(mouse=config.mouse)
     finally:
         departure.screen_is_closed()
     if departure.code is not None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from app.cli.exits import refused
-from app.config import Config, load, operator_name
+from app.config import Config, load, operator_name, unknown_agent
 from app.paths import Paths, find
 from coordinator import profiles
 from coordinator.profiles import AgentProfile
@@ -29,12 +29,15 @@ def surroundings(*, as_json: bool = False) -> Surroundings:
     return Surroundings(paths=paths, config=config, operator=operator_name(config))
 
 
-def agent_profiles(paths: Paths, *, as_json: bool = False) -> tuple[AgentProfile, ...]:
+def agent_profiles(paths: Paths, config: Config, *, as_json: bool = False) -> tuple[AgentProfile, ...]:
     """
     Raises:
-        Leave: ``agents.toml`` cannot be used.
+        Leave: ``agents.toml`` cannot be used, or ``config.toml`` names an agent that there is not.
     """
     loaded = profiles.load(paths.agents_file)
     if isinstance(loaded, Refusal):
         raise refused(loaded, as_json=as_json)
+    mistyped = unknown_agent(paths.config_file, config, [one.name for one in loaded])
+    if mistyped is not None:
+        raise refused(mistyped, as_json=as_json)
     return loaded

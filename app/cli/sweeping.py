@@ -84,7 +84,7 @@ def _pass_by(here: "Surroundings", *, as_json: bool) -> "Passed":
     passed = asyncio.run(
         pass_by(
             settings=house_settings(here.config, here.paths, os.environ),
-            profiles=agent_profiles(here.paths, as_json=as_json),
+            profiles=agent_profiles(here.paths, here.config, as_json=as_json),
             ledger_path=here.paths.ledger,
             clock=RealClock(),
             ids=RealIds(),

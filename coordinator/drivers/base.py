@@ -29,6 +29,9 @@ class Capabilities:
     modes: tuple[str, ...] = ()
     """Modes that the operator may choose, first the one in which a person is asked."""
     sets_model: bool = False
+    own_screen: tuple[tuple[str, str], ...] = ()
+    """Slash commands that work on the agent's own screen only, and what to do instead. One that the agent lists as its
+    own here is not meant."""
 
 
 # ------------------------------------------------------------------------------------------------------------- events

@@ -22,6 +22,7 @@ from coordinator.drivers.base import (
     Unknown,
 )
 from coordinator.drivers.claude_results import micro_usd
+from coordinator.drivers.claude_screen import OWN_SCREEN
 from coordinator.drivers.claude_state import State
 from coordinator.drivers.claude_stream import read_line
 from coordinator.drivers.json_fields import Json, decode, encode_line, mapping
@@ -80,6 +81,7 @@ class ClaudeDriver:
         raises_cap_live=False,
         modes=MODES,
         sets_model=True,
+        own_screen=OWN_SCREEN,
     )
 
     def __init__(self, instance: str = "fp") -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from coordinator.drivers.longlines import LONG_LINE, decode_long
+
 Json = dict[str, Any]
 
 _LARGEST = 2**53
@@ -62,7 +64,7 @@ def decode(line: bytes) -> Any:
     Invalid UTF-8 and lone surrogates are replaced, not refused: one bad byte in a tool's output must not hide the line.
     """
     try:
-        return msgspec.json.decode(line)
+        return decode_long(line) if len(line) > LONG_LINE else msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
         loose = json.loads(line.decode("utf-8", "replace"))
         try:

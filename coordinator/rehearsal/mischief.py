@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from coordinator.rehearsal.script import Step
 from coordinator.rehearsal.session import Session, UserLine
+from coordinator.rehearsal.wire import new_uuid
 
 Args = Mapping[str, Any]
 MEBIBYTE = 1 << 20
@@ -180,6 +181,11 @@ def falling_cost(session: Session, args: Args) -> None:
     session.adjustments.append({"set": {"total_cost_usd": float(args.get("to", 0.0))}})
 
 
+def conversation(session: Session, args: Args) -> None:
+    """All lines from here on belong to another conversation: the one that is named, or a new one."""
+    session.wire.session = str(args.get("id") or new_uuid())
+
+
 def say(session: Session, text: str) -> None:
     message: dict[str, Any] = {
         "id": "msg_practice",
@@ -210,4 +216,5 @@ ACTS: Mapping[str, Callable[[Session, Args], None]] = {
     "nameless_result": nameless_result,
     "missing_cost": missing_cost,
     "falling_cost": falling_cost,
+    "conversation": conversation,
 }

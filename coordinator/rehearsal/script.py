@@ -59,6 +59,7 @@ MISBEHAVIOUR: Mapping[str, frozenset[str]] = {
     "nameless_result": frozenset(),
     "missing_cost": frozenset(),
     "falling_cost": frozenset({"to"}),
+    "conversation": frozenset({"id"}),
 }
 IGNORABLE = ("eof", "term", "hup", "interrupt", "end_session", "stdin")
 

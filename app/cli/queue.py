@@ -1,0 +1,73 @@
+"""What ``attention`` shows, read from the ledger: the one queue of what waits for a person, oldest first."""
+
+from dataclasses import dataclass
+
+from app import wording
+from app.cli.printing import line, one_line, table
+from app.paths import Paths
+from coordinator.clock import RealClock
+from store import attention, decisions, runs
+from store.db import read_ledger
+from store.tx import Tx
+from store.vocab import AttentionKind, DecisionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueLine:
+    item: int
+    kind: str
+    """``decision``, ``stalled``, ``budget``, ``ends-soon``, ``crashed``, ``page``."""
+    words: str
+    """The kind, as a person reads it."""
+    run: int | None
+    title: str
+    text: str
+    decision: int | None
+    since: int
+    waiting: str
+
+
+def read(paths: Paths) -> list[QueueLine]:
+    """First come, first served; nothing where there is no ledger yet."""
+    if not paths.ledger.exists():
+        return []
+    with read_ledger(paths.ledger, now=RealClock().now) as tx:
+        return [_line(tx, item) for item in attention.open_items(tx)]
+
+
+def _line(tx: Tx, item: attention.AttentionItem) -> QueueLine:
+    run = runs.get(tx, item.run) if item.run is not None else None
+    words, text, decision = wording.attention_kind(item.kind), item.text, None
+    if item.kind is AttentionKind.DECISION and item.key.isdigit():
+        decision = decisions.get(tx, DecisionId(int(item.key)))
+        if decision is not None:
+            words, text = wording.decision_kind(decision.kind), f"{decision.title} {decision.subject}"
+    if item.kind is AttentionKind.BUDGET and attention.to_see(item):
+        words = "budget"  # it warns only
+    if item.kind is AttentionKind.CRASHED and run is not None and run.reason:
+        text = wording.end_reason(run.reason)
+    return QueueLine(
+        item=item.id,
+        kind=item.kind.value,
+        words=words,
+        run=item.run,
+        title=one_line(run.title, 40) if run is not None else "",
+        text=one_line(text),
+        decision=None if decision is None else decision.id,
+        since=item.since,
+        waiting=wording.age(tx.now - item.since),
+    )
+
+
+def print_queue(lines: list[QueueLine]) -> None:
+    if not lines:
+        line("Nothing waits for you.")
+        return
+    rows = [
+        (one.words, "Footplate" if one.run is None else f"{one.run} {one.title}", one.waiting, one.text)
+        for one in lines
+    ]
+    table(rows, right=frozenset({2}))
+    asked = next((one.decision for one in lines if one.decision is not None), None)
+    if asked is not None:
+        line(f"Answer one with: footplate answer {asked} CHOICE")

@@ -1,0 +1,72 @@
+"""What an operator looks up while writing: what was said before, and the files that can be named.
+
+No run hears of any of it, so it works for runs that have ended or that another console holds, and before any start.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+from coordinator.api import ListFiles, ReadSaid, ReadSaidBefore, Reply, SaidBefore, SaidOnce, TrackedFiles
+from coordinator.githelper import run_git
+from coordinator.house import House
+from store import runs, said
+from store.refusal import Refusal
+from store.vocab import RefusalReason
+
+MOST_FILES: Final = 50_000
+_LISTING: Final = 16 * 1024 * 1024
+_SECONDS: Final = 10.0
+
+DeskCommand = ReadSaidBefore | ReadSaid | ListFiles
+
+
+async def serve(house: House, command: DeskCommand) -> Reply:
+    match command:
+        case ReadSaidBefore():
+            found = await house.ledger.read(lambda tx: said.said_in(tx, command.repository))
+            return SaidBefore(
+                texts=tuple(
+                    SaidOnce(turn=one.turn, at=one.at, text=one.text, whole=one.whole, bytes=one.bytes) for one in found
+                )
+            )
+        case ReadSaid():
+            return await house.ledger.read(lambda tx: said.text_of(tx, command.turn) or "")
+        case ListFiles():
+            return await _files(house, command)
+
+
+async def _files(house: House, command: ListFiles) -> TrackedFiles | Refusal:
+    """Through the held helper, as all of git: an agent may have written the configuration of that tree."""
+    tree = command.repository
+    if command.run is not None:
+        wanted = command.run
+        run = await house.ledger.read(lambda tx: runs.get(tx, wanted))
+        if run is None:
+            return Refusal(RefusalReason.NO_SUCH_RUN, {"run": wanted})
+        tree = run.tree
+    if not await asyncio.to_thread(Path(tree).is_dir):
+        return Refusal(RefusalReason.NOT_A_REPOSITORY, {"path": tree})
+    found = await run_git(["ls-files", "-z"], cwd=Path(tree), limit=_LISTING, timeout=_SECONDS, cut_ok=True)
+    if isinstance(found, Refusal):
+        return found
+    paths, more = await asyncio.to_thread(_parsed, found.out, found.cut)
+    return TrackedFiles(tree=tree, paths=paths, more=more)
+
+
+def _parsed(raw: bytes, cut: bool) -> tuple[tuple[str, ...], bool]:
+    """Names that can be written in a text. One with a control character, or of other bytes, can not be named."""
+    names = raw.split(b"\0")
+    if cut:
+        names.pop()  # the last one may be a half
+    out: dict[str, None] = {}
+    for name in names:
+        if len(out) >= MOST_FILES:
+            return tuple(out), True
+        try:
+            path = name.decode()
+        except UnicodeDecodeError:
+            continue
+        if path and path.isprintable():
+            out[path] = None
+    return tuple(out), cut
