@@ -2,7 +2,8 @@
 one line out when it is dead (or, if it got that far, done).
 
 A fork has everything imported, which saves a third of a second a case. In: folder, step, nth, ending, victims
-(``console``, ``keeper``, ``worker``, ``agent``; each is sent KILL in that order). Or: folder, ``stream``, and the
+(``console``, ``keeper``, ``worker``, ``agent``; each is sent KILL in that order), and, for a real agent in place of the
+practice agent, its ``binary`` and ``environment``. Or: folder, ``stream``, and the
 seconds ``after`` which it dies, from its start or, ``at_work``, from when it has the run. Out: ``{"exit": -9}``.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from store import runs
+from tests.agents import noted
 from tests.faults import flight, streaming
 from tests.faults.dooming import Doom
 
@@ -32,6 +34,10 @@ async def console(told: dict[str, Any]) -> None:
             await streaming.stream(held, death.start if told["at_work"] else lambda: None)
         return
     doom = Doom(step=told["step"], nth=told["nth"], victims=tuple(told["victims"]), ledger=folder / "ledger.db")
+    if told.get("binary"):
+        async with noted.house(folder, Path(told["binary"]), told["environment"], doom=doom) as held:
+            await noted.Pilot(held, told["ending"]).fly(await noted.start(held))
+        return
     async with flight.house(folder, doom=doom) as held:
         known = await held.coordinator.house.ledger.read(runs.listing)
         run = known[0].id if known else await held.start(flight.BRIEF)

@@ -3,12 +3,14 @@
 Each says ``ready`` on stdout once its mischief is done, so that a test never waits for a time.
 """
 
+import fcntl
 import json
 import os
 import signal
 import socket
 import struct
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -137,6 +139,62 @@ def breeder() -> None:
     forever()
 
 
+def storm() -> None:
+    """So many that fork again and again, each child in a session of its own; one whose parent is killed takes over
+    from it. Never more than two for each that there were at first."""
+    read, write = os.pipe()
+    n = int(sys.argv[2])
+    for _ in range(n):
+        if os.fork() == 0:
+            tell_up(write)
+            keep_forking()
+    got = 0
+    while got < n:
+        got += len(os.read(read, n))
+    say("ready")
+    forever()
+
+
+def keep_forking() -> None:
+    ignore_all()
+    while True:
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            os.setsid()
+            time.sleep(0.01)
+            if os.getppid() == parent:
+                os._exit(0)
+        else:
+            os.waitpid(pid, 0)
+
+
+def waiting_on_tty() -> None:
+    """Tools at a terminal: one waits for a line that never comes, one was stopped for reading in the background."""
+    master, slave = os.openpty()
+    read, write = os.pipe()
+    leader = os.fork()
+    if leader == 0:
+        ignore_all()
+        os.setsid()
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+        background = os.fork()
+        if background == 0:
+            os.setpgid(0, 0)
+            os.read(slave, 1)
+            forever()
+        os.waitpid(background, os.WUNTRACED)  # the terminal stopped it: it does not belong to the foreground
+        tell_up(write)
+        os.read(slave, 1)
+        forever()
+    os.read(read, 1)
+    say("ready")
+    for _ in sys.stdin:
+        pass
+    os.read(master, 1)
+    forever()
+
+
 def long_line() -> None:
     say("ready")
     left = int(sys.argv[2])
@@ -163,18 +221,25 @@ def count() -> None:
 
 
 def inside() -> None:
-    """Tries to order its own supervisor about, with the right cookie."""
+    """Tries to order its own supervisor about, with the right cookie: each verb that there is, the last one a stop."""
     folder = sys.argv[2]
     cookie = Path(folder, "cookie").read_text()
     sock = socket.socket(socket.AF_UNIX)
     sock.connect(folder + "/s")
-    head = json.dumps({"verb": "hello", "n": 1, "v": 1, "cookie": cookie}).encode()
-    try:
+    orders: list[dict[str, object]] = [{"verb": "hello", "v": 1, "cookie": cookie}]
+    orders += [{"verb": "attach", "epoch": 99, "offset": 0, "upto": 1 << 20}]
+    orders += [{"verb": verb, "id": "t", "generation": 2} for verb in sys.argv[3].split(",")]
+    for n, order in enumerate(orders):
+        head = json.dumps({**order, "n": n}).encode()
+        sock.sendall(struct.pack("!II", len(head), 1) + head + b"x")
+        say(f"answer to {order['verb']}: {sock.recv(65536)[8:].decode()}")
+    more = [socket.socket(socket.AF_UNIX) for _ in range(40)]
+    for one in more:  # as many as it can get, so that nobody else gets one
+        one.connect(folder + "/s")
+    say("asked")
+    for _ in sys.stdin:
+        head = json.dumps({"verb": "fence", "n": 99, "reason": "stopped"}).encode()
         sock.sendall(struct.pack("!II", len(head), 0) + head)
-        answer = sock.recv(65536)
-    except OSError:
-        answer = sock.recv(65536)
-    say("answer " + answer[8:].decode())
     forever()
 
 

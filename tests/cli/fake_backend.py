@@ -152,7 +152,7 @@ class FakeBackend:
         if type(command) in self.effects:
             reply = self.effects[type(command)](self, command)
         elif isinstance(command, ReadTranscript):
-            reply = TranscriptPage(events=self.page, first=0, live_from=0)
+            reply = TranscriptPage(events=self.page, more_before=False)
         future: Future[Reply] = Future()
         future.set_result(reply if reply is not None else Done())
         return future

@@ -75,21 +75,29 @@ def test_a_run_is_given_more_and_its_agent_is_started_again_for_it(tmp_path: Pat
         nothing = footplate(run.home, "extend", "1")
         assert (nothing.code, nothing.err) == (
             2,
-            "Extend by what? Give --money 5usd, --turns 10 or --until 2h.\n",
+            "Extend by what? Give --money 5usd, --turns 10, --work 30m or --until 2h.\n",
         )
         asks = footplate(run.home, "extend", "1", "--money", "2usd")
         assert asks.code == 1 and asks.err.startswith("Nobody is at the keyboard to agree to it;")
         assert asks.out.startswith("Run 1 (practice) may go on for 2.00 more (7.00 in all), under the terms")
-        ran = footplate(run.home, "extend", "1", "--money", "2usd", "--turns", "3", "--until", "2h", "--yes", "--json")
+        more = ("--money", "2usd", "--turns", "3", "--work", "30m", "--until", "2h")
+        ran = footplate(run.home, "extend", "1", *more, "--yes", "--json")
         assert ran.code == 0, ran.err
         told = json.loads(ran.out)
-        assert told["added"] == {"money_micro_usd": 2_000_000, "turns": 3, "seconds": 7200}
-        assert "for 3 more turns (43 in all) and until" in told["sentence"] and "instead of" in told["sentence"]
+        assert told["added"] == {
+            "money_micro_usd": 2_000_000,
+            "turns": 3,
+            "working_seconds": 1800,
+            "seconds": 7200,
+        }
+        assert "for 3 more turns (43 in all), for 30m more of work (90m in all) and until" in told["sentence"]
+        assert "instead of" in told["sentence"]
         assert told["note"].startswith("extended; the agent was started again")
         assert hold_of(run.home).generation == 2
         budget = json.loads(footplate(run.home, "budget", "--json").out)
         assert [(one["limit_micro_usd"], one["spent_micro_usd"]) for one in budget["runs"]] == [(7_000_000, 500_000)]
         assert budget["runs"][0]["left_micro_usd"] == 6_500_000 and budget["runs"][0]["max_turns"] == 43
+        assert budget["runs"][0]["working_limit_ms"] == 90 * 60_000 > budget["runs"][0]["worked_ms"] > 0
         # Play money is nobody's money: not in the pools, and named as what it is.
         assert [one["spent_micro_usd"] for one in budget["pools"]] == [0, 0]
         assert [one["reserved_micro_usd"] for one in budget["pools"]] == [0, 0]

@@ -11,6 +11,7 @@ from app import config, paths
 from coordinator import profiles, programs
 from coordinator.environment import ALWAYS_LEFT_BEHIND, agent_environment
 from coordinator.profiles import AgentProfile
+from coordinator.recording import Pool
 from store.refusal import Refusal
 from store.vocab import Billing, MicroUsd, RefusalReason
 from tests.cli.running import footplate
@@ -103,6 +104,11 @@ def test_a_whole_file(tmp_path: Path) -> None:
         ("max_held_sessions = 0", "max_held_sessions", "expected"),
         ("[keys]\nstop = 3", "keys[...]", "expected"),
         ("this is = = not", "", "not TOML"),
+        ("[pools]\nclaude = 3", "pools.claude", "no such key"),
+        ("[pools.agents]\nclaude = 3", "pools.agents.claude", "expected"),
+        ("[pools.agents.claude]\nday = -1", "pools.agents.claude.day", "expected"),
+        ("[pools.agents.claude]\nweek = 1", "pools.agents.claude.week", "no such key"),
+        ("[pools.agents.claude]", "pools.agents.claude", "give day, month or both"),
     ],
 )
 def test_an_error_names_file_and_key(tmp_path: Path, text: str, key: str, part: str) -> None:
@@ -122,6 +128,23 @@ def test_a_bad_configuration_refuses_each_command_in_one_sentence(tmp_path: Path
     assert ran.err == (
         f"{home(tmp_path).config_file} cannot be used: key dya_budget: there is no such key; "
         "correct it, or move it away.\n"
+    )
+
+
+def test_an_agents_own_pool_is_read_shown_and_must_be_an_agents(tmp_path: Path) -> None:
+    file = write(home(tmp_path).config_file, "[pools.agents.claude]\nday = 10.00\nmonth = 100\n")
+    loaded = config.load(home(tmp_path))
+    assert isinstance(loaded, config.Config)
+    assert loaded.agent_pools == {"claude": Pool(day=MicroUsd(10_000_000), month=MicroUsd(100_000_000))}
+    assert "agent_pools = claude 10.00 a day and 100.00 a month\n" in footplate(tmp_path / "home", "config").out
+    budget = footplate(tmp_path / "home", "budget")
+    assert budget.code == 0 and "today, claude" in budget.out and "this month, claude" in budget.out
+    write(file, "[pools.agents.cluade]\nday = 10.00\n")
+    mistyped = footplate(tmp_path / "home", "config")
+    assert (mistyped.code, mistyped.err) == (
+        1,
+        f"{file} cannot be used: key pools.agents.cluade: there is no agent of that name, there are claude, practice; "
+        "correct it, or move it away.\n",
     )
 
 

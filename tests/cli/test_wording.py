@@ -84,6 +84,16 @@ def test_how_an_agent_exited_is_named() -> None:
     assert wording.end_reason("something-new") == "something new"
 
 
+def test_what_an_agent_did_against_its_terms_is_said() -> None:
+    unasked = wording.end_reason("protocol-error:unasked-turn")
+    assert "while its question waited for you" in unasked and "could not be understood" not in unasked
+    taken = wording.end_reason("protocol-error:conversation-of-12")
+    assert "the conversation that run 12 holds" in taken
+    for said in (unasked, taken):
+        assert said.startswith("ended by Footplate: ") and wording.forbidden_in(said) == []
+    assert wording.end_reason("protocol-error:from-a-newer-version") == wording.end_reason("protocol-error")
+
+
 def test_golden_sentences() -> None:
     def said(reason: RefusalReason, /, **facts: str | int) -> str:
         return wording.sentence(Refusal(reason, facts))
@@ -93,6 +103,18 @@ def test_golden_sentences() -> None:
     )
     assert said(RefusalReason.BUDGET_EXHAUSTED, run=12, spent=5_020_000, limit=5_000_000) == (
         "Run 12 is at its budget: 5.02 of 5.00; extend it, finish it or stop it."
+    )
+    worked = {"budget": "working-time", "worked_ms": 3_660_000, "limit_ms": 3_600_000}
+    assert said(RefusalReason.BUDGET_EXHAUSTED, run=12, **worked) == (
+        "Run 12 is at its budget of working time: 61m of 60m; extend it, finish it or stop it."
+    )
+    dry = {"period": "month", "spent": 9_000_000, "limit": 10_000_000}
+    assert said(RefusalReason.POOL_EXHAUSTED, **dry) == (
+        "The budget of the month has too little left: 9.00 of 10.00 spent; raise it in config.toml, or wait."
+    )
+    assert said(RefusalReason.POOL_EXHAUSTED, agent="claude", reserved=500_000, wanted=5_000_000, **dry) == (
+        "The budget of the month for claude has too little left: 9.00 of 10.00 spent, 0.50 set aside for what is held, "
+        "5.00 wanted; raise it in config.toml, or wait."
     )
     assert said(RefusalReason.TERMS_MOVED, field="head", was="a1b2c3d", **{"is": "e4f5a6b"}) == (
         "What would run is not what you agreed to: the commit was a1b2c3d and is e4f5a6b; "
@@ -144,11 +166,26 @@ def test_age(ms: int, shown: str) -> None:
     assert wording.age(ms) == shown
 
 
+@pytest.mark.parametrize(
+    ("ms", "shown"),
+    [
+        (0, "0s"),
+        (59_999, "59s"),
+        (6 * 60_000, "6m"),
+        (120 * 60_000, "120m"),
+        (150 * 60_000, "2h30m"),
+        (8 * 3_600_000, "8h"),
+    ],
+)
+def test_work_time(ms: int, shown: str) -> None:
+    assert wording.work_time(ms) == shown
+
+
 def test_the_terms_are_one_sentence_with_all_that_matters() -> None:
     terms = with_preset(made_terms(), PRESETS[1], NOW)
     assert wording.terms_sentence(terms, NOW) == (
         f"Claude Code may work in /srv/orders on a new tree from a1b2c3d until {wording.clock(NOW + 7_200_000)}, "
-        "for at most 5.00 and 40 turns, asking you before each command."
+        "for at most 5.00, 40 turns and 60m of work, asking you before each command."
     )
     assert wording.forbidden_in(wording.terms_sentence(terms, NOW)) == []
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from coordinator.api import OperatorCommand, Proposal, Propose, Reply, SessionView, Started, StartRun
-from coordinator.clock import RealClock
+from coordinator.clock import Clock, RealClock
 from coordinator.constants import Timing
 from coordinator.coordinator import Coordinator
 from coordinator.custody.types import Ladder
@@ -103,6 +103,7 @@ async def holding(
     profiles: tuple[AgentProfile, ...] | None = None,
     environment: dict[str, str] | None = None,
     ids: RealIds | None = None,
+    clock: Clock | None = None,
     **more: object,
 ) -> AsyncIterator[Holding]:
     """``more``: other settings of the house."""
@@ -121,7 +122,7 @@ async def holding(
         timing=timing,
     )
     settings = replace(settings, **more)  # type: ignore[arg-type]
-    clock, ids = RealClock(), ids or RealIds()
+    clock, ids = clock or RealClock(), ids or RealIds()
     ledger = await Ledger.open(folder / "ledger.db", now=clock.now, machine="test-machine", ledger_id=ids.secret)
     assert not isinstance(ledger, Refusal), ledger
     try:

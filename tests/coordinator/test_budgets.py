@@ -70,7 +70,7 @@ async def test_a_pool_counts_key_billing_only_and_reserves_what_is_held(tmp_path
             began = Millis(0)
             pools = Pools(day=MicroUsd(1), day_began=began)
             spent = turns.spent_since(tx, since=began, billing=Billing.KEY)  # type: ignore[arg-type]
-            return spent, pool_refused(tx, pools, wanted=MicroUsd(0))  # type: ignore[arg-type]
+            return spent, pool_refused(tx, pools, agent="practice", wanted=MicroUsd(0))  # type: ignore[arg-type]
 
         assert await ledger.read(look) == (0, None), "play money is no money"
 

@@ -1,6 +1,7 @@
 """The session machine, read as transcripts: what is done after each input, in the design's order of settlement."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -180,16 +181,18 @@ def test_a_malformed_note_is_repaired_twice_then_put_as_it_is() -> None:
 
 
 def test_a_turn_of_the_agents_own_while_nothing_may_run_is_interrupted_and_the_second_fenced() -> None:
-    for begin in (
-        state(turns=(), paused=True),
-        state(turns=(), parked=True),
-        state(turns=(), spent=MicroUsd(1_000)),
-        state(turns=(), turns_used=40),
+    for begin, reason in (
+        (state(turns=(), paused=True), EndReason.LAPSED),
+        (state(turns=(), parked=True), "protocol-error:unasked-turn"),
+        (state(turns=(), parked=True, paused=True), EndReason.LAPSED),
+        (state(turns=(), spent=MicroUsd(1_000)), EndReason.BUDGET_EXHAUSTED),
+        (state(turns=(), turns_used=40), EndReason.BUDGET_EXHAUSTED),
+        (state(turns=(), turns_used=40, parked=True, paused=True), EndReason.BUDGET_EXHAUSTED),
     ):
         begun = machine.AgentSaid(event=base.TurnBegunByAgent(why="woken"), new_turn=OWN)
         end, told = play(begin, begun, result(CUT, turns=(), by_agent=True), begun)
         assert told == [["SendInterrupt"], ["Settled"], ["Fence"]]
-        assert end.fencing in (EndReason.LAPSED, EndReason.BUDGET_EXHAUSTED)
+        assert end.fencing == reason
     quiet = state(turns=(), fencing="stopped", paused=True)
     assert play(quiet, begun)[1] == [[]], "nothing is sent to one that is ending"
 
@@ -239,3 +242,69 @@ def test_no_turn_is_written_while_an_interrupt_may_still_hit_it() -> None:
     crossed, told = play(begin, machine.InterruptAsked(turn=SAID), result(), machine.MailboxRead())
     assert "SendQueued" not in [one for acted in told for one in acted]
     assert not crossed.at_rest and crossed.unheard
+
+
+# -------------------------------------------------------------------------------------------------------- working time
+
+
+def working(**more: object) -> SessionState:
+    limits = Limits(budget=MicroUsd(1_000), max_turns=40, working_ms=100_000, **more)  # type: ignore[arg-type]
+    return state(limits=limits)
+
+
+def said(effects: Sequence[machine.Effect]) -> list[tuple[str, bool]]:
+    return [(one.key, one.raised) for one in effects if isinstance(one, machine.BookAttention)]
+
+
+def test_working_time_is_told_at_four_fifths_once_and_holds_nothing() -> None:
+    begin, effects = step(working(), machine.Worked(ms=79_999))
+    assert said(effects) == []
+    begin, effects = step(begin, machine.Worked(ms=80_000))
+    assert said(effects) == [("work-warning", True)] and not begin.at_budget
+    begin, effects = step(begin, machine.Worked(ms=99_999))
+    assert effects == [] and begin.live
+
+
+def test_past_its_working_time_a_turn_goes_on_and_the_operator_is_asked_once() -> None:
+    begin, effects = step(working(), machine.Worked(ms=100_000))
+    assert said(effects) == [("working", True)] and acts(effects) == [], "nothing is killed"
+    assert begin.past_work and begin.at_budget
+    begin, effects = step(begin, machine.Worked(ms=101_000))
+    assert effects == []
+    begin, effects = step(begin, result(CUT))
+    assert ("working", False) in said(effects) and ("budget", True) in said(effects) and not begin.past_work
+    assert acts(effects) == ["Settled"], "then it holds"
+
+
+def test_where_a_hard_end_was_asked_for_working_time_ends_the_turn_too() -> None:
+    begin, effects = step(working(fence_at_budget=True), machine.Worked(ms=100_000))
+    assert acts(effects) == ["Fence"] and begin.fencing == EndReason.BUDGET_EXHAUSTED
+
+
+def test_nothing_goes_out_when_working_time_is_used_up_at_rest() -> None:
+    begin, _ = step(working(), machine.QueueChanged(waiting=1))
+    begin, _ = step(begin, machine.Worked(ms=100_000))
+    begin, effects = step(begin, result())
+    begin, effects = step(begin, machine.MailboxRead())
+    assert acts(effects) == [] and said(effects) == [("budget", True)]
+    more = machine.Extended(budget=MicroUsd(1_000), max_turns=40, working_ms=200_000)
+    begin, effects = step(begin, more)
+    assert acts(effects) == ["SendQueued"], "and more of it lets the line go on"
+    assert {key for key, raised in said(effects) if not raised} == {"budget", "warning", "working", "work-warning"}
+
+
+def test_more_working_time_in_the_middle_of_a_turn_takes_the_question_back() -> None:
+    begin, _ = step(working(), machine.Worked(ms=100_000))
+    begin, effects = step(begin, machine.Extended(budget=MicroUsd(1_000), max_turns=40, working_ms=110_000))
+    assert ("working", False) in said(effects) and not begin.past_work and not begin.at_budget
+    begin, effects = step(begin, machine.Worked(ms=100_001))
+    assert said(effects) == [("work-warning", True)], "four fifths of the new limit are over"
+    begin, effects = step(begin, machine.Worked(ms=110_000))
+    assert said(effects) == [("working", True)]
+
+
+def test_a_turn_that_the_agent_begins_past_its_working_time_is_interrupted() -> None:
+    begin, _ = step(replace(working(), turns=()), machine.Worked(ms=100_000))
+    begun = machine.AgentSaid(event=base.TurnBegunByAgent(why="woken"), new_turn=OWN)
+    begin, effects = step(begin, begun)
+    assert acts(effects) == ["SendInterrupt"]

@@ -8,7 +8,7 @@ import pytest
 
 from coordinator import settling, terms as terms_
 from coordinator.constants import TURN_BYTES
-from coordinator.recording import ADMISSION, Pools
+from coordinator.recording import ADMISSION, Pool, Pools
 from store import (
     authorizations,
     decisions,
@@ -265,5 +265,55 @@ async def test_what_rides_in_a_turn_moves_with_it_or_not_at_all(tmp_path: Path) 
         await made.do(lambda tx: settling.not_sent(tx, TurnId("turn-2")) and None)
         assert (await made.ledger.read(states))[0] == "answered", "provably not sent: it waits again"
         assert await made.ledger.read(verify) is None
+    finally:
+        await made.ledger.close()
+
+
+async def test_working_time_that_is_used_up_is_refused_by_name_until_more_is_given(tmp_path: Path) -> None:
+    made = await held(tmp_path, replace(SIGNED, working_seconds=60))
+    try:
+
+        def worked(seconds: int) -> Callable[[Tx], object]:
+            def change(tx: Tx) -> None:
+                ended = tx.conn.execute("SELECT ended_at FROM turns WHERE id = 'turn-1'").fetchone()[0]
+                tx.conn.execute("UPDATE turns SET written_at = ? WHERE id = 'turn-1'", (ended - seconds * 1000,))
+
+            return change
+
+        await made.do(worked(60))
+        refused = await made.record()
+        assert refused == Refusal(
+            R.BUDGET_EXHAUSTED, {"budget": "working-time", "worked_ms": 60_000, "limit_ms": 60_000}
+        )
+        await made.do(
+            lambda tx: (
+                authorizations.amend(tx, id=AuthorizationId("terms-1"), operator="Ada", working_seconds=1) and None
+            )
+        )
+        assert isinstance(await made.record(), turns.Turn)
+        assert SIGNED.working_seconds is None, "all other tests here are of runs without that limit"
+    finally:
+        await made.ledger.close()
+
+
+@pytest.mark.parametrize(("period", "pool"), [("day", Pool(day=MicroUsd(5))), ("month", Pool(month=MicroUsd(10)))])
+async def test_an_agents_own_pool_stops_its_runs_and_no_others(tmp_path: Path, period: str, pool: Pool) -> None:
+    made = await held(tmp_path)
+    try:
+        began = {"day_began": NOON, "month_began": NOON}
+        made.pools = Pools(agents={"claude-second": pool}, **began)
+        assert isinstance(await made.record(), turns.Turn)
+        await made.do(
+            lambda tx: turns.settle(tx, id=TurnId("turn-2"), result=TurnResultKind.SUCCESS, cost=MicroUsd(0)) and None
+        )
+        made.turn = turn(TurnSource.OPERATOR, id=TurnId("turn-3"))
+        made.pools = Pools(agents={SIGNED.agent: pool}, **began)
+        refused = await made.record()
+        limit = pool.day or pool.month
+        facts = {"period": period, "agent": SIGNED.agent, "spent": 10, "limit": limit}
+        assert refused == Refusal(R.POOL_EXHAUSTED, facts)
+        made.pools = Pools(day=MicroUsd(10), agents={SIGNED.agent: pool}, **began)
+        refused = await made.record()
+        assert isinstance(refused, Refusal) and refused.facts["agent"] is None, "that of all comes first"
     finally:
         await made.ledger.close()

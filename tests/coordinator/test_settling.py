@@ -8,7 +8,7 @@ import pytest
 
 from coordinator import recording, settling
 from coordinator.custody.types import WriteProof
-from coordinator.recording import ADMISSION, SHUT_BY, Admission, Pools
+from coordinator.recording import ADMISSION, SHUT_BY, Admission, Pool, Pools
 from coordinator.terms import Terms
 from store import (
     attention,
@@ -90,7 +90,14 @@ async def test_admission_refuses_in_order_and_costs_no_signature(tmp_path: Path,
         expected: dict[RefusalReason, dict[str, object]] = {
             R.SESSION_CAP: {"held": 1, "limit": 1},
             # Ten are spent, of a thousand that the open hold may spend.
-            R.POOL_EXHAUSTED: {"period": "day", "spent": 10, "reserved": 990, "limit": 1_500},
+            R.POOL_EXHAUSTED: {
+                "period": "day",
+                "agent": None,
+                "spent": 10,
+                "reserved": 990,
+                "wanted": 1_000,
+                "limit": 1_500,
+            },
             R.TREE_HELD: {"run": 1, "tree": SIGNED.repository},
         }
         assert dict(refused.facts) == expected.get(first, {})
@@ -113,6 +120,25 @@ async def test_a_pool_counts_what_pays_by_the_token_and_nothing_else(tmp_path: P
             assert isinstance(run, runs.Run)
         refused = await admit(made, replace(SIGNED, repository="/srv/paid"), dry)
         assert isinstance(refused, Refusal) and refused.facts["period"] == "month"
+    finally:
+        await made.ledger.close()
+
+
+async def test_an_agents_own_pool_sets_aside_what_its_own_runs_may_still_spend(tmp_path: Path) -> None:
+    made = await held(tmp_path)
+    try:
+        mine, other = replace(SIGNED, repository="/srv/mine"), replace(SIGNED, repository="/srv/other", agent="second")
+        pools = Pools(
+            agents={SIGNED.agent: Pool(day=MicroUsd(1_999)), "second": Pool(day=MicroUsd(1_999))}, day_began=NOON
+        )
+        given = replace(ADMITTING, pools=pools)
+        assert isinstance(await admit(made, other, given), runs.Run), "what another agent holds is not its money"
+        for terms, spent, reserved in ((mine, 10, 990), (replace(other, repository="/srv/third"), 0, 1_000)):
+            refused = await admit(made, terms, given)
+            facts = {"period": "day", "agent": terms.agent, "spent": spent, "limit": 1_999}
+            assert refused == Refusal(R.POOL_EXHAUSTED, {**facts, "reserved": reserved, "wanted": 1_000})
+        free = replace(mine, billing=Billing.SUBSCRIPTION)
+        assert isinstance(await admit(made, free, given), runs.Run), "a subscription's money is nominal"
     finally:
         await made.ledger.close()
 

@@ -3,7 +3,11 @@
 from hypothesis import given, strategies as st
 
 from coordinator.wallclock import FORWARD_STEP, GRACE, WallClock
-from coordinator.worktime import merged, working_ms
+from coordinator.worktime import merged, runs_now, worked_ms, working_ms
+from store import decisions, turns
+from store.tx import Tx
+from store.vocab import DecisionKind, Millis, RunId, TurnId, TurnResultKind, TurnSource
+from tests.store.scenes import NOON, held, in_memory, said
 
 HOUR = 3_600_000
 
@@ -63,3 +67,44 @@ def test_working_time_is_what_counting_each_moment_gives(
 
     assert working_ms(turns, waits) == len(covered(turns) - covered(waits))
     assert sum(end - start for start, end in merged(turns)) == len(covered(turns))
+
+
+def at(tx: Tx, second: int) -> Tx:
+    return Tx(tx.conn, Millis(NOON + second * 1000))
+
+
+def worked(tx: Tx, run: RunId, second: int) -> tuple[int, bool]:
+    """Seconds up to then, and whether it counts just now."""
+    rows = turns.of_run(tx, run), decisions.of_run(tx, run)
+    return worked_ms(*rows, Millis(NOON + second * 1000)) // 1000, runs_now(*rows)
+
+
+def test_working_time_is_counted_from_the_ledger_s_own_rows() -> None:
+    with in_memory() as tx:
+        run = held(tx)[0].id
+        turn = said(tx, run)
+        assert worked(tx, run, 5) == (0, False), "no byte of it has gone"
+        turns.written(at(tx, 10), id=turn)
+        assert worked(tx, run, 15) == (5, True)
+        turns.accepted(at(tx, 20), id=turn)
+        assert worked(tx, run, 30) == (20, True), "what was counted stays counted"
+        asked = decisions.ask(
+            at(tx, 40), run=run, turn=turn, kind=DecisionKind.PERMISSION, request="r", generation=1, payload="{}",
+            title="Run a command?", subject="",
+        )  # fmt: skip
+        assert worked(tx, run, 3_000) == (30, False), "it waits for the operator"
+        decisions.answer(
+            at(tx, 3_000), id=asked.id, revision=1, payload_hash=asked.payload_hash, answer="{}", operator="ada"
+        )
+        assert worked(tx, run, 3_010) == (40, True)
+        turns.settle(at(tx, 3_020), id=turn, result=TurnResultKind.SUCCESS)
+        assert worked(tx, run, 9_000) == (50, False)
+        never = said(at(tx, 9_000), run, "turn-2", source=TurnSource.OPERATOR)
+        turns.cancel(at(tx, 9_050), id=never)
+        assert worked(tx, run, 9_100) == (50, False), "one that never reached the agent was no work"
+        late = said(at(tx, 9_100), run, "turn-3", source=TurnSource.OPERATOR)
+        turns.settle(at(tx, 9_110), id=TurnId(late), result=TurnResultKind.SUCCESS)
+        assert worked(tx, run, 9_200) == (60, False), "a result may come without a sign that it began"
+        back = said(at(tx, 9_200), run, "turn-4", source=TurnSource.OPERATOR)
+        turns.written(at(tx, 9_200), id=back)
+        assert worked(tx, run, 9_000) == (60, True), "a clock that was set back takes nothing away"

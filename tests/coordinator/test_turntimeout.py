@@ -1,20 +1,25 @@
 """The longest that one turn may work: the stopwatch alone, and what a held run does when it comes."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given, strategies as st
 
-from coordinator.api import Done, Say
+from coordinator.api import AnswerDecision, Done, LeaveAll, Say
 from coordinator.custody.processes import carriers
+from coordinator.drivers.base import Allow
 from coordinator.turntimeout import TurnWatch
 from store import attention
-from store.vocab import AttentionKind, DecisionState, EndReason, RunOutcome, TurnId, TurnResultKind, TurnState
+from store.vocab import AttentionKind, DecisionState, EndReason, RunId, RunOutcome, TurnId, TurnResultKind, TurnState
 from tests.coordinator.held import QUICK, bash, holding, script
+from tests.coordinator.test_adopt import Killed
+from tests.coordinator.test_worklimit import PATIENT, Moved
 from tests.waiting import eventually
 
 A, B = TurnId("a"), TurnId("b")
 SHORT = replace(QUICK, turn_timeout=0.5)
+TEN_MINUTES = replace(PATIENT, turn_timeout=600.0)
 
 
 def test_it_stands_still_while_the_operator_is_awaited() -> None:
@@ -72,9 +77,6 @@ async def test_where_it_was_chosen_it_ends_the_run(tmp_path: Path) -> None:
 
 
 async def test_a_question_that_waits_for_hours_is_no_long_turn(tmp_path: Path) -> None:
-    from coordinator.api import AnswerDecision
-    from coordinator.drivers.base import Allow
-
     async with holding(tmp_path, timing=SHORT, at_timeout="fence") as held:
         run = await held.start("go " + script(bash("true"), {"text": "done"}))
         view = await held.until(run, lambda v: v.decisions and v.decisions[0].state is DecisionState.OPEN)
@@ -88,3 +90,57 @@ async def test_a_question_that_waits_for_hours_is_no_long_turn(tmp_path: Path) -
         assert isinstance(await held.do(answer), Done)
         view = await held.until(run, lambda v: v.turns[0].state is TurnState.SETTLED)
         assert view.turns[0].result is TurnResultKind.SUCCESS
+
+
+async def test_a_killed_console_gives_a_turn_no_time_of_its_own(tmp_path: Path) -> None:
+    first = Killed(tmp_path, "go " + script({"do": "silence"}))
+    seen = await asyncio.to_thread(first.until, lambda said: said["turns"] == ["accepted"])
+    first.kill()
+    clock, run = Moved(), RunId(seen["run"])
+    clock.minutes(9)
+    async with holding(tmp_path, timing=TEN_MINUTES, clock=clock) as held:
+        assert held.coordinator.swept.picked_up == (run,)
+        await held.until(run, lambda v: v.turns[0].state is TurnState.ACCEPTED)
+        session = held.coordinator.sessions[run]
+        await eventually(lambda: "catch-up" not in session.deadlines)
+        left = session.turn_watch.left(600, clock.monotonic())
+        assert left is not None and 0 < left <= 60, "nine of its ten minutes are gone"
+        clock.minutes(1)
+        view = await held.until(run, lambda v: v.turns[0].state is TurnState.SETTLED)
+        assert view.turns[0].result is TurnResultKind.INTERRUPTED and view.outcome is None
+        items = await held.coordinator.house.ledger.read(attention.open_items)
+        assert [one.key for one in items if one.kind is AttentionKind.STALLED] == ["turn-timeout"]
+
+
+async def test_over_many_consoles_it_is_one_turn(tmp_path: Path) -> None:
+    clock, told, run = Moved(), [], RunId(1)
+    for _ in range(3):
+        async with holding(tmp_path, timing=TEN_MINUTES, clock=clock, at_timeout="fence") as held:
+            if not told:
+                run = await held.start("go " + script({"do": "silence"}))
+            await held.until(run, lambda v: v.turns and (v.turns[0].state is TurnState.ACCEPTED or v.outcome))
+            clock.minutes(4)
+            session = held.coordinator.sessions[run]
+            await eventually(lambda s=session: "catch-up" not in s.deadlines)  # type: ignore[misc]
+            told.append(session.turn_watch.left(600, clock.monotonic()))
+            if len(told) < 3:
+                await held.do(LeaveAll())
+                continue
+            view = await held.until(run, lambda v: v.outcome is not None)
+            assert (view.outcome, view.reason) == (RunOutcome.INTERRUPTED, EndReason.TURN_TIMEOUT)
+    assert [None if one is None else round(one, -2) for one in told] == [400, 100, 0], told
+
+
+async def test_the_time_in_which_a_killed_consoles_question_waited_does_not_count(tmp_path: Path) -> None:
+    first = Killed(tmp_path, "go " + script(bash("true"), {"text": "done"}))
+    seen = await asyncio.to_thread(first.until, lambda said: said["decisions"] == ["open"])
+    first.kill()
+    clock, run = Moved(), RunId(seen["run"])
+    clock.minutes(119)
+    async with holding(tmp_path, timing=TEN_MINUTES, clock=clock, at_timeout="fence") as held:
+        view = await held.until(run, lambda v: v.decisions and v.decisions[0].state is DecisionState.OPEN)
+        asked = view.decisions[0]
+        answer = AnswerDecision(run=run, decision=asked.id, revision=1, payload_hash=asked.payload_hash, answer=Allow())
+        assert isinstance(await held.do(answer), Done)
+        view = await held.until(run, lambda v: v.turns[0].state is TurnState.SETTLED or v.outcome)
+        assert view.turns[0].result is TurnResultKind.SUCCESS and view.outcome is None

@@ -21,20 +21,26 @@ from coordinator.api import (
     Group,
     LeaveAll,
     Left,
+    ListFiles,
     LoadDraft,
     OperatorCommand,
     Proposal,
     Propose,
     QueuedView,
+    ReadSaid,
+    ReadSaidBefore,
     ReadTranscript,
     Reply,
     RepositoryView,
     Said,
+    SaidBefore,
+    SaidOnce,
     SaveDraft,
     Say,
     SessionView,
     Started,
     StartRun,
+    TrackedFiles,
     TranscriptPage,
     TurnView,
 )
@@ -139,7 +145,7 @@ def make_terms(**changes: object) -> Terms:
         mode="default",
         budget=MicroUsd(5_000_000),
         max_turns=40,
-        working_seconds=None,
+        working_seconds=3600,
         expires_at=Millis(NOW + 2 * HOUR),
         attendance_seconds=1800,
         machine="m1",
@@ -227,6 +233,9 @@ class FakeBackend:
         self.open: list[tuple[OperatorCommand, Future[Reply]]] = []
         self.pages: dict[RunId, TranscriptPage] = {}
         self.drafts: dict[str, str] = {}
+        self.said: tuple[SaidOnce, ...] = ()
+        self.said_whole: dict[TurnId, str] = {}
+        self.files: tuple[str, ...] = ()
         self.beats = 0
 
     # ------------------------------------------------------------------------------------------ the Backend protocol
@@ -310,8 +319,14 @@ class FakeBackend:
                 return Done()
             case LoadDraft(key=key):
                 return self.drafts.get(key, "")
+            case ReadSaidBefore():
+                return SaidBefore(texts=self.said)
+            case ReadSaid(turn=turn):
+                return self.said_whole.get(turn, "")
+            case ListFiles():
+                return TrackedFiles(tree="/home/mara/src/orders", paths=self.files)
             case ReadTranscript(run=run):
-                return self.pages.get(run, TranscriptPage(events=(), first=0, live_from=0))
+                return self.pages.get(run, TranscriptPage(events=(), more_before=False))
             case LeaveAll():
                 return Left(until=())
             case CloseAll():
@@ -328,6 +343,8 @@ class FakeBackend:
             terms = replace(terms, budget=command.budget)
         if command.max_turns is not None:
             terms = replace(terms, max_turns=command.max_turns)
+        if command.working_seconds is not None:
+            terms = replace(terms, working_seconds=command.working_seconds)
         if command.agent:
             terms = replace(terms, agent=command.agent)
         return Proposal(

@@ -29,6 +29,8 @@ class Doom:
     nth: int
     victims: tuple[str, ...]
     ledger: Path
+    agent: str = "noting_agent"
+    """In its command line."""
     held: Holding | None = None
     reached: bool = False
     hit: bool = False
@@ -60,7 +62,7 @@ class Doom:
         for worker, keeper in worker_and_keeper:
             if victim == "agent":
                 # The worker's own child, whether or not it was stamped yet.
-                found += [one.pid for one in kin.descendants(worker.pid) if _is_agent(one)]
+                found += [one.pid for one in kin.descendants(worker.pid) if self._is_agent(one)]
             else:
                 found += [one.pid for one in [{"worker": worker, "keeper": keeper}[victim]] if is_alive(one)]
         return found
@@ -83,6 +85,5 @@ class Doom:
                     found.append((worker, keeper))
         return found
 
-
-def _is_agent(facts: kin.Stat) -> bool:
-    return not facts.dead and "noting_agent" in kin.name(facts.pid)
+    def _is_agent(self, facts: kin.Stat) -> bool:
+        return not facts.dead and self.agent in kin.name(facts.pid)

@@ -5,7 +5,7 @@ that comes after it. What must hold afterwards is in ``invariants.py``.
 """
 
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,11 +22,10 @@ from coordinator.api import (
     Say,
     SessionView,
     Stop,
-    TurnView,
 )
 from coordinator.drivers.base import Allow, QuestionReply
 from coordinator.profiles import AgentProfile
-from store.vocab import Billing, DecisionKind, DecisionState, MicroUsd, RunId, TurnState
+from store.vocab import Billing, CustodyState, DecisionKind, DecisionState, MicroUsd, RunId, TurnState
 from tests.coordinator.held import Holding, bash, holding, script
 from tests.faults.dooming import Doom
 from tests.waiting import eventually
@@ -45,9 +44,13 @@ BRIEF = "go " + script(
     {"text": "I wait"},
 )
 NEXT = f"{AFTER} " + script({"text": "more " * 40, "chunks": 4}, {"text": "the end"})
+SECRET = "hunter2-and-nobody-guesses-it"
+TOLD = f"{AFTER} {SECRET} " + script({"text": "I know it"})
+"""The ledger has it redacted, so no other console can make the same bytes again."""
 LAST = f"{AFTER} " + script(
     {"text": "done"}, {"do": "mailbox", "folder": ".footplate/1", "handoff": "It is done."}, {"text": "bye"}
 )
+MORE = MicroUsd(1_000_000)
 AGAIN = f"{AFTER} again " + script({"text": "again"})
 FLYING = (TurnState.RECORDED, TurnState.WRITTEN, TurnState.ACCEPTED)
 
@@ -68,12 +71,20 @@ class Stuck(AssertionError):
 
 
 @asynccontextmanager
-async def house(folder: Path, *, doom: Doom | None = None) -> AsyncIterator[Holding]:
+async def house(
+    folder: Path,
+    *,
+    doom: Doom | None = None,
+    profiles: tuple[AgentProfile, ...] = PROFILES,
+    environment: Mapping[str, str] | None = None,
+) -> AsyncIterator[Holding]:
     """A console whose practice agent keeps a diary; with a doom, armed before its sweep."""
     if doom is not None:
         doom.arm()
     try:
-        async with holding(folder, profiles=PROFILES) as held:
+        async with holding(
+            folder, profiles=profiles, environment={"PRACTICE_TOKEN": SECRET, **(environment or {})}
+        ) as held:
             if doom is not None:
                 doom.held = held
             yield held
@@ -88,9 +99,11 @@ class Pilot:
 
     held: Holding
     ending: str = "stop"
-    """``stop``, ``finish``; ``handoff``: the agent's own; ``extend``: more money at rest, one more turn, then stop."""
+    """``stop``, ``finish``; ``handoff``: the agent's own; ``extend``: more money at rest, one more turn, then stop;
+    ``secret``: one more turn at rest, with a secret in it, then stop."""
     done: set[tuple[str, int]] = field(default_factory=set)
     replies: list[tuple[str, Reply]] = field(default_factory=list)
+    patience: float = PATIENCE
 
     async def fly(self, run: RunId) -> SessionView:
         """To the run's end, and its actor's."""
@@ -106,7 +119,7 @@ class Pilot:
 
         while True:
             try:
-                last = await eventually(moved, PATIENCE)
+                last = await eventually(moved, self.patience)
             except AssertionError:
                 raise Stuck(f"stuck at {self.held.view(run)} after {self.replies}") from None
             assert last is not None
@@ -145,7 +158,7 @@ class Pilot:
                 run=run, decision=one.id, revision=one.revision, payload_hash=one.payload_hash, answer=answer
             )
             wanted.append((f"answer {one.kind}", command))
-        if opened or flying or not view.turns or view.ending is not None:
+        if opened or flying or not view.turns or view.ending is not None or view.custody is CustodyState.RESTARTING:
             return wanted
         if view.queued:
             if view.queue_held:
@@ -153,19 +166,23 @@ class Pilot:
             return wanted
         over = [turn for turn in view.turns if AFTER in turn.text]
         if over or any(turn.state in (TurnState.UNCERTAIN, TurnState.CANCELLED) for turn in view.turns):
-            wanted += self._end(run, view.turns)
+            wanted += self._end(view)
         return wanted
 
-    def _end(self, run: RunId, turns: Sequence[TurnView]) -> list[tuple[str, OperatorCommand]]:
+    def _end(self, view: SessionView) -> list[tuple[str, OperatorCommand]]:
+        run = view.run
         if self.ending == "handoff":
             return []
         if self.ending == "finish":
             return [("finish", Finish(run=run))]
         more: list[tuple[str, OperatorCommand]] = []
+        if self.ending == "secret" and all(turn.state is not TurnState.CANCELLED for turn in view.turns):
+            more.append(("say again", Say(run=run, text=TOLD)))
         if self.ending == "extend":
-            more.append(("extend", Extend(run=run, money=MicroUsd(1_000_000))))
+            if view.terms is not None and view.budget.limit == view.terms.budget:  # else one before has signed it
+                more.append(("extend", Extend(run=run, money=MORE)))
             more.append(("say again", Say(run=run, text=AGAIN)))
-            if self.said_yes("say again") and not any(turn.text == AGAIN for turn in turns):
+            if self.said_yes("say again") and not any(turn.text == AGAIN for turn in view.turns):
                 return more
         return [*more, ("stop", Stop(run=run))]
 

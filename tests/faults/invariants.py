@@ -15,7 +15,19 @@ from coordinator.custody.processes import carriers, is_alive
 from coordinator.custody.types import ProcessIdentity, RecordKind, SpoolRecord
 from coordinator.drivers import registry
 from coordinator.drivers.base import TRANSIENT
-from store import authorizations, control_writes, custody, decisions, entries, events, queued, runs, stops, turns
+from store import (
+    authorizations,
+    control_writes,
+    custody,
+    decisions,
+    entries,
+    events,
+    queued,
+    receipts,
+    runs,
+    stops,
+    turns,
+)
 from store.db import Ledger, Tx
 from store.verify import verify
 from store.vocab import (
@@ -28,6 +40,7 @@ from store.vocab import (
     QueuedTurnState,
     RunId,
     RunOutcome,
+    TurnId,
     TurnState,
 )
 from tests.waiting import eventually
@@ -107,10 +120,19 @@ def _books(tx: Tx, run: runs.Run) -> None:
     assert turns.in_flight(tx, run.id) == []
     assert queued.waiting(tx, run.id) == []
     assert stops.open_of(tx, run.id) is None
+    _receipts_once(tx, run.id, held)
     for decision in decisions.of_run(tx, run.id):
         park = decision.kind is DecisionKind.PARK
         assert decision.state in (NOT_SENT | ARRIVED) - (set() if park else {DecisionState.OPEN}), decision
     _each_moved_once(tx, run.id)
+
+
+def _receipts_once(tx: Tx, run: RunId, held: custody.Custody | None) -> None:
+    """One for each process that was started under the hold, and none for the same one twice."""
+    kept = [one.generation for one in receipts.of_run(tx, run)]
+    assert kept == sorted(set(kept)), kept
+    if held is not None and held.agent_pid is not None:
+        assert kept[: held.generation] == list(range(1, held.generation + 1)), (kept, held.generation)
 
 
 def _each_moved_once(tx: Tx, run: RunId) -> None:
@@ -212,15 +234,22 @@ def _ran(tx: Tx, run: RunId) -> int:
 
 def _events_once(tx: Tx, run: RunId, records: list[SpoolRecord]) -> None:
     """The ledger's events are what fresh drivers find in the whole spool, each once, in its order."""
-    driver = registry.create("rehearsal", "again")
+    row = runs.get(tx, run)
+    assert row is not None
+    driver = registry.create(row.driver, "again")
     assert driver is not None
+    said = {turn.id: turn.text for turn in turns.of_run(tx, run)}
     generation = 1
     expected: list[tuple[int, int]] = []
     for record in records:
         if record.generation > generation:
             generation = record.generation
-            driver = registry.create("rehearsal", "again")
+            driver = registry.create(row.driver, "again")
             assert driver is not None
+        if record.kind is RecordKind.WRITING and (id := TurnId(str(record.facts["id"]))) in said:
+            # An agent that names no turn is understood only by one who knows what was sent.
+            driver.turn(id, said[id])
+            continue
         if record.kind is RecordKind.STDOUT:
             found = driver.feed(record.data)
         elif record.kind is RecordKind.EXIT:
@@ -247,16 +276,23 @@ def _nothing_lost(records: list[SpoolRecord], diary: Diary, *, output_lost: bool
 
 
 def _costs(tx: Tx, run: RunId, records: list[SpoolRecord]) -> None:
-    """The turns' own costs come to the agent's own total, for each of its processes."""
+    """The turns' own costs come to the agent's own total, for each of its processes; one that resumes a conversation
+    may count on from the one before, and says so when it is asked."""
     told: dict[int, int] = {}
+    began: dict[int, int] = {}
     text: dict[int, bytes] = {}
     for record in records:
         if record.kind is RecordKind.STDOUT:
             text[record.generation] = text.get(record.generation, b"") + record.data
     for generation, data in text.items():
         for line in data.splitlines():
-            if b'"total_cost_usd"' in line and (said := _whole(line)).get("type") == "result":
+            if b'"total_cost_usd"' not in line:
+                continue
+            said = _whole(line)
+            if said.get("type") == "result":
                 told[generation] = round(said["total_cost_usd"] * 1_000_000)
+            elif said.get("type") == "control_response" and generation > 1 and generation not in told:
+                began[generation] = round(said["response"]["response"]["session"]["total_cost_usd"] * 1_000_000)
     of_run = turns.of_run(tx, run)
     for generation, total in told.items():
         own = sum(
@@ -264,7 +300,8 @@ def _costs(tx: Tx, run: RunId, records: list[SpoolRecord]) -> None:
             for turn in of_run
             if turn.generation == generation and turn.cost_known in (CostKnowledge.REPORTED, CostKnowledge.MERGED)
         )
-        assert own == total, f"generation {generation}: the agent counts {total}, the turns {own}"
+        since = began.get(generation, 0)
+        assert own == total - since, f"generation {generation}: the agent counts {total} from {since}, the turns {own}"
     spend = turns.spend(tx, run)
     assert spend.money == sum(turn.cost or 0 for turn in of_run)
 

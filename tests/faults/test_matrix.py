@@ -6,22 +6,27 @@ One run passes through all the steps (``flight.py``). A console that is the vict
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
 
 from coordinator.api import Stop
+from coordinator.clock import RealClock
 from coordinator.steps import Step
-from store import runs
-from store.vocab import DecisionState, EndReason, RunOutcome, TurnState
+from store import authorizations, entries, receipts, runs, turns
+from store.db import write_ledger
+from store.tx import Tx
+from store.vocab import AuthorizationId, DecisionState, EndReason, RunId, RunOutcome, TurnState
 from tests.coordinator.held import Holding
 from tests.faults import flight, invariants
 from tests.faults.consoles import KILLED, Consoles
 from tests.faults.dooming import Doom
 
 SWEEPING = (Step.SEIZED, Step.BEFORE_ATTACH, Step.ATTACHED, Step.CATCHING_UP, Step.CAUGHT_UP, Step.SPOOL_TAKEN_IN)
+TAKING_BACK = (Step.TAKEN_BACK,)
+"""Passed by a console that sweeps, where the one before had recorded what it did not come to send."""
 CONCLUDING = (Step.CONCLUDE_BEGUN, Step.CONCLUDE_BOOKED, Step.CONCLUDE_ORDERED)
 EXTENDING = (
     Step.EXTENSION_SIGNED,
@@ -70,10 +75,10 @@ class Case:
             return "finish"
         return "extend" if self.step in EXTENDING else "stop"
 
-    async def fly(self, consoles: Consoles, folder: Path, *, ending: str = "") -> int:
-        """One console, killed so."""
+    async def fly(self, consoles: Consoles, folder: Path, *, ending: str = "", **told: object) -> int:
+        """One console, killed so; ``told``: what else ``children/doomed.py`` is to know."""
         return await consoles.fly(
-            folder, step=self.step, nth=self.nth, victims=self.victims.split(), ending=ending or self.ending
+            folder, step=self.step, nth=self.nth, victims=self.victims.split(), ending=ending or self.ending, **told
         )
 
     def __str__(self) -> str:
@@ -87,7 +92,7 @@ def cases(steps: Sequence[Step], victims: Sequence[str], usual: Collection[Case]
     return [pytest.param(one, id=str(one), marks=() if one in usual else pytest.mark.soak) for one in made]
 
 
-FIRST = [step for step in Step if step not in SWEEPING]
+FIRST = [step for step in Step if step not in SWEEPING + TAKING_BACK]
 HELD = FIRST[FIRST.index(Step.SUPERVISOR_STARTED) : FIRST.index(Step.CLOSED)] + list(EXTENDING)
 """Steps at which there is somebody to be killed besides the console."""
 
@@ -191,6 +196,104 @@ async def test_a_second_console_killed_while_it_sweeps(
     await carried_on(tmp_path, first, thorough=thorough)
 
 
+RESTARTING = [Case(step) for step in EXTENDING[:-1]]
+"""Between the signature and the next process: whoever comes carries on with the very next thing."""
+RESTARTED_TWICE = [
+    *(Case(step, 2, how="extend") for step in (Step.AGENT_STARTED, Step.AGENT_STAMPED)),
+    *(Case(step, 4, how="extend") for step in (Step.BEFORE_HANDSHAKE, Step.HANDSHAKE_SENT)),
+]
+
+
+@pytest.mark.parametrize("case", RESTARTED_TWICE, ids=str)
+async def test_a_console_killed_while_the_next_process_starts(
+    consoles: Consoles, tmp_path: Path, case: Case, thorough: bool
+) -> None:
+    assert await case.fly(consoles, tmp_path) == KILLED
+    await carried_on(tmp_path, case, thorough=thorough)
+
+
+def restarts_twice() -> list[ParameterSet]:
+    made = []
+    for place, case in enumerate(RESTARTING):
+        for number, then in enumerate((*SWEEPING[:-1], *EXTENDING[1:], Step.AGENT_STARTED)):
+            marks = () if number % len(RESTARTING) == place else pytest.mark.soak
+            made.append(pytest.param(case, then, id=f"{case}-then-{then}", marks=marks))
+    return made
+
+
+@pytest.mark.parametrize(("case", "then"), restarts_twice())
+async def test_a_second_console_killed_while_it_carries_a_restart_on(
+    consoles: Consoles, tmp_path: Path, case: Case, then: Step
+) -> None:
+    assert await case.fly(consoles, tmp_path) == KILLED
+    second = await Case(then).fly(consoles, tmp_path, ending=case.ending)
+    ordered = then is Step.RESTART_ORDERED and case.step is not Step.EXTENSION_SIGNED
+    assert second == (0 if ordered else KILLED), "its end is ordered once"
+    await carried_on(tmp_path, case, thorough=False)
+
+
+NOT_SENT = [Case(Step.ANSWER_COMMITTED), Case(Step.CONTROL_BEFORE_WRITE), Case(Step.BEFORE_HANDSHAKE)]
+
+
+@pytest.mark.parametrize("case", NOT_SENT, ids=str)
+async def test_a_second_console_killed_when_it_has_taken_back_what_the_first_did_not_send(
+    consoles: Consoles, tmp_path: Path, case: Case
+) -> None:
+    """The keeper will never send it, and nothing stands in its place yet: the third console must not wait for it."""
+    assert await case.fly(consoles, tmp_path) == KILLED
+    assert await Case(Step.TAKEN_BACK).fly(consoles, tmp_path, ending=case.ending) == KILLED
+    await carried_on(tmp_path, case, thorough=False)
+
+
+@pytest.mark.parametrize("taken_back", [False, True], ids=["", "and-the-next-one-too"])
+async def test_a_turn_that_no_other_console_can_send_is_cancelled(
+    consoles: Consoles, tmp_path: Path, taken_back: bool
+) -> None:
+    """Its text is redacted in the ledger: whoever comes takes it back, and may be killed over that."""
+    case = Case(Step.TURN_RECORDED, 3, how="secret")
+    assert await case.fly(consoles, tmp_path) == KILLED
+    if taken_back:
+        assert await Case(Step.TAKEN_BACK).fly(consoles, tmp_path, ending=case.ending) == KILLED
+    async with flight.house(tmp_path) as held:
+        house = held.coordinator.house
+        run = (await house.ledger.read(runs.listing))[0].id
+        view = await flight.Pilot(held, case.ending).fly(run)
+        await invariants.check(house.ledger, house.settings.spool, held.tree)
+        assert [turn.state for turn in view.turns] == [TurnState.SETTLED] * 3 + [TurnState.CANCELLED]
+        assert (view.outcome, view.reason) == ENDS["stop"]
+        assert flight.SECRET not in str(view.turns)
+
+
+async def test_a_restart_that_no_console_can_bring_to_its_end_has_one(consoles: Consoles, tmp_path: Path) -> None:
+    """The agent is not there any more when the next console would start it: a failure with a reason, nothing alive."""
+    case = Case(Step.OLD_RECEIPT_KEPT)
+    assert await case.fly(consoles, tmp_path) == KILLED
+    broken = tuple(replace(one, args=("-c", "raise SystemExit(3)")) for one in flight.PROFILES)
+    async with flight.house(tmp_path, profiles=broken) as held:
+        house = held.coordinator.house
+        run = (await house.ledger.read(runs.listing))[0].id
+        view = await flight.Pilot(held, case.ending).fly(run)
+        assert (view.outcome, view.reason) == (RunOutcome.FAILED, EndReason.SPAWN_FAILED)
+        await invariants.check(house.ledger, house.settings.spool, held.tree, output_lost=True)
+        assert [one.generation for one in await house.ledger.read(lambda tx: receipts.of_run(tx, run))] == [1, 2]
+
+
+@pytest.mark.parametrize("step", [Step.EXTENSION_SIGNED, Step.OLD_GONE], ids=str)
+async def test_a_restart_is_not_carried_on_where_the_terms_no_longer_stand(
+    consoles: Consoles, tmp_path: Path, step: Step
+) -> None:
+    case = Case(step)
+    assert await case.fly(consoles, tmp_path) == KILLED
+    with write_ledger(tmp_path / "ledger.db", now=RealClock().now) as tx:
+        run = runs.listing(tx)[0]
+        assert authorizations.close(tx, id=AuthorizationId(run.authorization_id), reason=EndReason.REVOKED)
+    async with flight.house(tmp_path) as held:
+        house = held.coordinator.house
+        view = await flight.Pilot(held, case.ending).fly(run.id)
+        assert (view.outcome, view.reason) == (RunOutcome.INTERRUPTED, EndReason.REVOKED)
+        await invariants.check(house.ledger, house.settings.spool, held.tree)
+
+
 # --------------------------------------------------------------------------------------------------------- afterwards
 
 
@@ -215,12 +318,25 @@ async def carried_on(folder: Path, case: Case, *, thorough: bool) -> None:
             assert [one.state for one in view.decisions] == [DecisionState.DELIVERED] * 3, view.decisions
             assert (held.tree / flight.RAN).read_text() == "once\n"
             assert (view.outcome, view.reason) == ENDS[case.ending]
+            if case.ending == "extend":
+                await house.ledger.read(lambda tx: started_again_once(tx, run))
         if thorough:
             await again(held)
 
 
-CARRIED = {step for step in FIRST[FIRST.index(Step.AGENT_STAMPED) :] if step not in EXTENDING} | {Step.NEXT_STARTED}
+CARRIED = set(FIRST[FIRST.index(Step.AGENT_STAMPED) :])
 """From here on the hold is open, and a console that goes is no reason for a run to end."""
+
+
+def started_again_once(tx: Tx, run: RunId) -> None:
+    """Signed once, started again once, in the same conversation; the turn after it was the new process's."""
+    kinds = [entry.kind for entry in entries.entries_of(tx, run)]
+    assert kinds.count("amendment.signed") == kinds.count("custody.restarting") == 1, kinds
+    assert [one.generation for one in receipts.of_run(tx, run)] == [1, 2]
+    said = turns.of_run(tx, run)
+    assert [turn.generation for turn in said] == [1] * (len(said) - 1) + [2]
+    assert (said[-1].text, said[-1].state) == (flight.AGAIN, TurnState.SETTLED)
+    assert len({turn.cost for turn in said if turn.cost is None}) == 0, "each has its own cost"
 
 
 async def again(held: Holding) -> None:

@@ -28,4 +28,4 @@ async def test_a_console_killed_six_times_at_random(consoles: Consoles, tmp_path
 @pytest.mark.parametrize("seed", range(100, 110))
 async def test_a_console_killed_twenty_times_at_random(consoles: Consoles, tmp_path: Path, seed: int) -> None:
     count = await _killed(consoles, tmp_path, seed, 20)
-    assert count.turns > 3 and count.answers > 3, "nothing happened between the kills"
+    assert count.turns > 1 and count.answers > 1, "nothing happened between the kills"

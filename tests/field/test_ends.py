@@ -151,3 +151,21 @@ async def test_an_agent_killed_while_it_asks_takes_its_question_along(tmp_path: 
         assert isinstance(late, Refusal) and late.reason in (RefusalReason.STALE, RefusalReason.ALREADY_ENDED), late
         await settled(held, run)
         assert not (held.tree / "ran.txt").exists()
+
+
+async def test_nothing_that_was_left_to_run_writes_after_the_stop(tmp_path: Path) -> None:
+    """It only had to live on for a second. A process of our own, that nobody stops, tells when that second is over."""
+    later = "(setsid sh -c 'echo $$ > late.pid; sleep 1; echo late > canary' >/dev/null 2>&1 &) ; exec sleep 7603"
+    async with holding(tmp_path) as held:
+        run = await held.start("go " + script(bash(later), {"text": "never"}))
+        view = await held.until(run, lambda v: v.decisions)
+        asked = view.decisions[0]
+        answer = AnswerDecision(run=run, decision=asked.id, revision=1, payload_hash=asked.payload_hash, answer=Allow())
+        assert isinstance(await held.do(answer), Done)
+        await eventually((held.tree / "late.pid").exists)
+        clock = await asyncio.create_subprocess_exec("sleep", "1.2")
+        assert not (held.tree / "canary").exists()
+        assert isinstance(await held.do(Stop(run=run)), Done)
+        await settled(held, run)
+        await clock.wait()
+        assert not (held.tree / "canary").exists()

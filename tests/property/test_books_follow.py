@@ -1,41 +1,32 @@
 """Any interleaving of agent and operator, taken in and written down by the real parts, against a real ledger.
 
-No process: records are made here, and a scripted driver says what is in them. After each step the ledger's states have
-moved only as ``store.moves`` allows, it verifies, its money is the agent's own, and the machine knows what it knows.
+No process: records are made here, and a scripted driver says what is in them. The console dies too, also between a
+commit and what was to follow it, and another takes over. After each step the ledger's states have moved only as
+``store.moves`` allows, it verifies, its money is the agent's own, and the machine knows what it knows.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any
 
-from hypothesis import settings as hypothesis_settings, strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, precondition, rule
 
 from coordinator import machine, recording, settling, terms as terms_
 from coordinator.adopt import state_of
-from coordinator.custody.types import RecordKind, SpoolRecord, WriteProof
+from coordinator.custody.types import RecordKind, WriteProof
 from coordinator.drivers import base
-from coordinator.ids import Ids
-from coordinator.ingest import Batch, Ingest
-from coordinator.machine import Limits, SessionState
-from coordinator.recording import Admission, NewTurn, Pools, Proof
-from coordinator.redaction import Redactor
 from coordinator.rows import read_rows
-from coordinator.terms import TreeKind
 from store import custody, decisions, events, moves, queued, turns
 from store.refusal import Refusal
 from store.tx import Tx
 from store.verify import verify
 from store.vocab import (
-    AuthorizationId,
     CostKnowledge,
-    CustodyId,
-    CustodyState,
     DecisionKind,
     DecisionState,
     MicroUsd,
-    Millis,
     RefusalReason,
     RunOutcome,
     StopResult,
@@ -44,38 +35,8 @@ from store.vocab import (
     TurnSource,
     TurnState,
 )
-from tests.cli.made import made_terms
-from tests.store.scenes import INCARNATION, NOON, in_memory
-
-HOLD = CustodyId("hold-1")
-TERMS = made_terms(tree_kind=TreeKind.IN_PLACE, budget=MicroUsd(400), max_turns=30, expires_at=Millis(NOON + 3_600_000))
-SECRET = "hunter2hunter2"
-often = st.sampled_from
-
-
-@dataclass
-class Scripted:
-    """A driver whose bytes are names of what it was told to say."""
-
-    said: dict[bytes, Sequence[base.AgentEvent]] = field(default_factory=dict)
-
-    def feed(self, data: bytes) -> Sequence[base.AgentEvent]:
-        return self.said.pop(data)
-
-    def feed_end(self) -> Sequence[base.AgentEvent]:
-        return ()
-
-    def snapshot(self) -> bytes:
-        return b"snapshot"
-
-
-class Counted:
-    def __init__(self) -> None:
-        self.made = 0
-
-    def turn(self) -> TurnId:
-        self.made += 1
-        return TurnId(f"turn-{self.made}")
+from tests.property.parts import parts
+from tests.property.shell import HOLD, MAILBOX, SECRET, TERMS, Shell, often
 
 
 def reachable(table: Mapping[Any, Collection[Any]], start: StrEnum) -> set[StrEnum]:
@@ -87,136 +48,7 @@ def reachable(table: Mapping[Any, Collection[Any]], start: StrEnum) -> set[StrEn
     return found
 
 
-class Books(RuleBasedStateMachine):
-    @initialize()
-    def begin(self) -> None:
-        self.scene = in_memory()
-        self.first = self.scene.__enter__()
-        self.ticks = self.offset = self.told = 0
-        self.driver = Scripted()
-        self.keys: list[tuple[int, int]] = []
-        self.over = False
-        self.broken = False
-        self.unwritten: list[str] = []
-        """Turns whose bytes are still to come."""
-        self.seen: dict[tuple[str, object], StrEnum] = {}
-        given = Admission(incarnation=INCARNATION, operator="ada", max_held_sessions=8, pools=Pools())
-        self.run = self.within(
-            lambda tx: recording.admit(tx, given, terms=TERMS, authorization=AuthorizationId("a"), title="t")
-        ).id
-        self.ids = Counted()
-        self.state = SessionState(limits=Limits(budget=TERMS.budget, max_turns=TERMS.max_turns))
-        self.ingest = Ingest(
-            run=self.run,
-            custody=HOLD,
-            driver=cast(base.Driver, self.driver),
-            redactor=Redactor([SECRET]),
-            ids=cast(Ids, self.ids),
-        )
-        brief = self.new_turn(TurnSource.BRIEF)
-        proof = Proof(
-            run=self.run, custody=HOLD, incarnation=INCARNATION, actual=TERMS, tree=TERMS.repository, nonce="n",
-            native_id=None, socket_fits=True, max_held_sessions=8, brief=brief,
-        )  # fmt: skip
-        self.within(lambda tx: recording.prove(tx, proof, digest_key="k"))
-        self.within(lambda tx: custody.move(tx, id=HOLD, expect=[CustodyState.PROPOSED], to=CustodyState.OPEN))
-        self.unwritten.append(brief.id)
-        self.decide(machine.TurnRecorded(id=brief.id, source=TurnSource.BRIEF))
-
-    def teardown(self) -> None:
-        if hasattr(self, "scene"):
-            self.scene.__exit__(None, None, None)
-
-    # --------------------------------------------------------------------------------------------------- the shell
-
-    def within(self, body: Any, *, torn: bool = False) -> Any:
-        """One transaction; ``torn``: it is lost first, and then carried out again."""
-        for commit in (False, True) if torn else (True,):
-            self.ticks += 1
-            tx = Tx(self.first.conn, Millis(self.first.now + self.ticks))
-            tx.conn.execute("BEGIN IMMEDIATE")
-            done = body(tx)
-            tx.conn.execute("COMMIT" if commit and not isinstance(done, Refusal) else "ROLLBACK")
-        return done
-
-    def new_turn(self, source: TurnSource, **more: Any) -> NewTurn:
-        text = f"mend it with {SECRET}"
-        return NewTurn(
-            id=self.ids.turn(), source=source, text=text, preamble="", sent=text.encode(), operator="ada", **more
-        )
-
-    def settle(self, batch: Batch, torn: bool = False) -> None:
-        self.within(lambda tx: self.ingest.commit(tx, batch, generation=1), torn=torn)
-        self.state = batch.state
-        for act in batch.acts:
-            match act:
-                case machine.SendQueued():
-                    waiting = queued.waiting(self.first, self.run)
-                    if waiting and self.send(self.new_turn(TurnSource.OPERATOR, queued=waiting[0].id)):
-                        self.decide(machine.QueueChanged(waiting=len(waiting) - 1))
-                case machine.SendParkAnswers():
-                    ids = tuple(int(d.id) for d in read_rows(self.first, self.run).park_answers)
-                    if ids and self.send(self.new_turn(TurnSource.ANSWER, decisions=ids)):
-                        self.decide(machine.ParkAnswered(waiting=0, open=self.parks_open()))
-                case machine.SendRepair():
-                    if not self.send(self.new_turn(TurnSource.REPAIR)):
-                        self.decide(machine.RepairRefused())
-                case machine.ParkAsText():
-                    self.ask_park(f"raw-{self.ticks}")
-                case machine.Fence():
-                    self.within(lambda tx, reason=act.reason: custody.fence(tx, id=HOLD, reason=reason))
-                case machine.Conclude():
-                    self.within(
-                        lambda tx: custody.move(tx, id=HOLD, expect=[CustodyState.OPEN], to=CustodyState.CONCLUDING)
-                    )
-                case _:
-                    pass
-
-    def send(self, turn: NewTurn) -> bool:
-        if not self.state.live:
-            return False
-        done = self.within(
-            lambda tx: recording.record_turn(
-                tx, self.run, turn, digest_key="k", paused=self.state.paused, incarnation=INCARNATION
-            )
-        )
-        if isinstance(done, Refusal):
-            return False
-        self.unwritten.append(turn.id)
-        self.decide(machine.TurnRecorded(id=turn.id, source=turn.source))
-        return True
-
-    def decide(self, given: machine.Input) -> None:
-        self.settle(self.ingest.decide(self.state, given))
-
-    def record(self, kind: RecordKind, data: bytes = b"", **facts: object) -> SpoolRecord:
-        self.offset += 1
-        return SpoolRecord(
-            kind=kind, offset=self.offset - 1, next_offset=self.offset, at_ms=int(NOON), generation=1, data=data,
-            facts=facts,
-        )  # fmt: skip
-
-    def say(self, *said: base.AgentEvent) -> SpoolRecord:
-        key = b"%d" % self.offset
-        self.driver.said[key] = said
-        self.keys += [(self.offset, n) for n, one in enumerate(said) if not isinstance(one, base.TRANSIENT)]
-        return self.record(RecordKind.STDOUT, key)
-
-    def take(self, *records: SpoolRecord, torn: bool = False) -> None:
-        self.settle(self.ingest.take(self.state, records), torn)
-
-    def parks_open(self) -> bool:
-        return bool(read_rows(self.first, self.run).open_parks)
-
-    def ask_park(self, request: str) -> None:
-        flown = turns.of_run(self.first, self.run)
-        self.within(
-            lambda tx: decisions.ask(
-                tx, run=self.run, turn=flown[-1].id, kind=DecisionKind.PARK, request=request, generation=1,
-                payload=f'"{request}"', title="?", subject="",
-            )
-        )  # fmt: skip
-
+class Books(Shell):
     # --------------------------------------------------------------------------------------------------- the agent
 
     @precondition(lambda self: not self.over)
@@ -249,7 +81,19 @@ class Books(RuleBasedStateMachine):
     @precondition(lambda self: not self.over)
     @rule(data=st.data(), torn=st.booleans(), split=st.booleans())
     def works(self, data: st.DataObject, torn: bool, split: bool) -> None:
-        """Some lines of an agent, in one batch or in one each."""
+        self.some_lines(data, torn, split)
+
+    @precondition(lambda self: not self.over)
+    @rule(data=st.data(), when=often(["", "before", "after"]), split=st.booleans(), resent=st.booleans(), found=MAILBOX)
+    def the_console_dies(self, data: st.DataObject, when: str, split: bool, resent: bool, found: str) -> None:
+        """In peace, or while the agent works; the next one takes over."""
+        self.dying = when
+        if when:
+            self.some_lines(data, False, split)
+        self.taken_over(resent, found)
+
+    def some_lines(self, data: st.DataObject, torn: bool, split: bool) -> None:
+        """Of an agent, in one batch or in one each."""
         flying = [turn.id for turn in self.state.turns]
         said: list[base.AgentEvent] = []
         for what in data.draw(
@@ -335,12 +179,9 @@ class Books(RuleBasedStateMachine):
             self.decide(machine.ParkAnswered(waiting=waiting, open=self.parks_open()))
 
     @precondition(lambda self: not self.over and self.state.mailbox_due and self.state.at_rest)
-    @rule(what=often(["", "", "park", "malformed", "handoff"]))
+    @rule(what=MAILBOX)
     def mailbox(self, what: str) -> None:
-        if what == "park" and self.state.live:
-            self.ask_park(f"park-{self.ticks}")
-        malformed = "no JSON" if what == "malformed" else ""
-        self.decide(machine.MailboxRead(park=what == "park", malformed=malformed, handoff=what == "handoff"))
+        self.finds(what)
 
     @precondition(lambda self: not self.over)
     @rule(
@@ -417,8 +258,9 @@ class Books(RuleBasedStateMachine):
 
     @invariant()
     def the_ledger_verifies_and_its_money_is_the_agents(self) -> None:
-        if not hasattr(self, "state"):
-            return
+        if not hasattr(self, "state") or self.ticks == self.verified:
+            return  # no transaction since
+        self.verified = self.ticks
         assert verify(self.first) is None
         rows = turns.of_run(self.first, self.run)
         assert all(row.cost == 0 for row in rows if row.cost_known is CostKnowledge.MERGED)
@@ -452,5 +294,26 @@ def test_the_terms_of_this_test_are_signed_as_they_are() -> None:
     assert terms_.parse(terms_.canonical(TERMS)) == TERMS
 
 
-TestBooks = Books.TestCase
-TestBooks.settings = hypothesis_settings(max_examples=60, stateful_step_count=30, deadline=None)
+@pytest.mark.parametrize("answered", [False, True])
+def test_no_line_of_an_agent_takes_back_or_answers_what_the_mailbox_asked(answered: bool) -> None:
+    """Even where it names it: the machine counts on an answer that waits for its turn."""
+    books = Books()
+    books.begin()
+    books.ask_park("park")
+    (park,) = decisions.of_run(books.first, books.run)
+    if answered:
+        books.within(
+            lambda tx: decisions.answer(
+                tx, id=park.id, revision=1, payload_hash=park.payload_hash, answer='"yes"', operator="ada"
+            )
+        )
+        books.decide(machine.ParkAnswered(waiting=1, open=False))
+    for line in (base.DecisionWithdrawn(request="park"), base.DecisionResolved(request="park", accepted=False)):
+        books.take(books.say(line))
+    (park,) = decisions.of_run(books.first, books.run)
+    assert park.state is (DecisionState.ANSWERED if answered else DecisionState.OPEN)
+    books.the_machine_knows_what_the_ledger_knows()
+    books.teardown()
+
+
+globals().update(parts(Books, "books", into=3, steps=30))

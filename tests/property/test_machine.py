@@ -6,7 +6,7 @@ here does what the real one does with an effect (it records a turn, or the ledge
 
 from collections.abc import Sequence
 
-from hypothesis import settings as hypothesis_settings, strategies as st
+from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from coordinator import machine
@@ -22,6 +22,7 @@ from store.vocab import (
     TurnResultKind,
     TurnSource,
 )
+from tests.property.parts import parts
 
 SENDS = (machine.SendQueued, machine.SendParkAnswers, machine.SendRepair)
 BYTES = (*SENDS, machine.SendBrief, machine.SendInterrupt, machine.SendReply)
@@ -35,11 +36,14 @@ class Sessions(RuleBasedStateMachine):
     @initialize(
         budget=often([None, MicroUsd(0), MicroUsd(50), MicroUsd(10_000)]),
         max_turns=often([1, 2, 5, 40]),
+        working=often([None, 100, 10_000]),
         fences=st.booleans(),
         reports=often([True, True, True, False]),
     )
-    def begin(self, budget: MicroUsd | None, max_turns: int, fences: bool, reports: bool) -> None:
-        limits = Limits(budget=budget, max_turns=max_turns, fence_at_budget=fences, reports_cost=reports)
+    def begin(self, budget: MicroUsd | None, max_turns: int, working: int | None, fences: bool, reports: bool) -> None:
+        limits = Limits(
+            budget=budget, max_turns=max_turns, working_ms=working, fence_at_budget=fences, reports_cost=reports
+        )
         self.state = SessionState(limits=limits)
         self.made = 0
         self.settled: set[TurnId] = set()
@@ -111,6 +115,11 @@ class Sessions(RuleBasedStateMachine):
             if isinstance(effect, machine.Fence):
                 self.fences += 1
                 assert effect.reason
+                if isinstance(given, machine.AgentSaid) and isinstance(given.event, base.TurnBegunByAgent):
+                    # A turn that nobody wanted, for the second time: what stood in its way is the reason.
+                    wanted = EndReason.LAPSED if before.paused else "protocol-error:unasked-turn"
+                    assert before.paused or before.parked or before.at_budget
+                    assert effect.reason == (EndReason.BUDGET_EXHAUSTED if before.at_budget else wanted)
             if isinstance(effect, machine.SendBrief):
                 self.briefs += 1
             if isinstance(effect, machine.BookSettled):
@@ -300,11 +309,26 @@ class Sessions(RuleBasedStateMachine):
     def grace_is_over(self) -> None:
         self.give(machine.GraceOver())
 
-    @rule(more=often([0, 100, 100_000]), turns=often([0, 1, 10]))
-    def extends(self, more: int, turns: int) -> None:
+    @rule(more=often([0, 100, 100_000]), turns=often([0, 1, 10]), work=often([0, 50, 10_000]))
+    def extends(self, more: int, turns: int, work: int) -> None:
         limits = self.state.limits
         budget = None if limits.budget is None else MicroUsd(limits.budget + more)
-        self.give(machine.Extended(budget=budget, max_turns=limits.max_turns + turns))
+        working = None if limits.working_ms is None else limits.working_ms + work
+        self.give(machine.Extended(budget=budget, max_turns=limits.max_turns + turns, working_ms=working))
+        assert not self.state.past_work, "asked about anew, if it is still so"
+
+    @rule(more=often([1, 40, 100, 9_000]))
+    def works(self, more: int) -> None:
+        before = self.state
+        self.give(machine.Worked(ms=before.worked_ms + more))
+        limit = before.limits.working_ms
+        over = limit is not None and self.state.worked_ms >= limit
+        if not over:
+            assert self.state.fencing == before.fencing, "there is working time left"
+        elif before.live and before.limits.fence_at_budget:
+            assert self.state.fencing == EndReason.BUDGET_EXHAUSTED, "a hard end was asked for"
+        elif before.live and before.turns:
+            assert self.state.past_work and self.state.fencing is None, "nothing is killed, and the operator is asked"
 
     @precondition(lambda self: self.delivered() and not self.delivered()[0].accepted)
     @rule()
@@ -349,6 +373,7 @@ class Sessions(RuleBasedStateMachine):
         assert len([t for t in self.state.turns if t.source is TurnSource.AGENT]) <= 1
         assert not self.settled & {turn.id for turn in self.state.turns}
         assert self.state.turns_used >= 0
+        assert self.state.turns or not self.state.past_work, "asked about a turn that is over"
         if self.state.interrupting is not None:
             assert self.state.interrupting in {turn.id for turn in self.state.turns}, "waits for what is over"
         if self.state.limits.reports_cost and not self.broken:
@@ -363,5 +388,4 @@ class Sessions(RuleBasedStateMachine):
             assert self.fences == 1
 
 
-TestSessions = Sessions.TestCase
-TestSessions.settings = hypothesis_settings(max_examples=300, stateful_step_count=40, deadline=None)
+globals().update(parts(Sessions, "machine", into=4, steps=40))

@@ -6,7 +6,7 @@ has the move; what it changed must be what the model says; and at the end the en
 
 from collections.abc import Callable, Mapping
 
-from hypothesis import settings as hypothesis_settings, strategies as st
+from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from store import custody, decisions, moves, queued, turns
@@ -27,6 +27,7 @@ from store.vocab import (
     TurnSource,
     TurnState,
 )
+from tests.property.parts import parts
 from tests.store.scenes import INCARNATION, admitted, in_memory
 
 TURN_CALLS: Mapping[TurnState, Callable[[Tx, TurnId], object]] = {
@@ -242,8 +243,7 @@ class Moves(RuleBasedStateMachine):
         assert len(flying) <= 1
 
 
-TestMoves = Moves.TestCase
-TestMoves.settings = hypothesis_settings(max_examples=40, stateful_step_count=40, deadline=None)
+globals().update(parts(Moves, "moves", into=2, steps=40))
 
 
 def test_no_terminal_state_has_a_move_and_every_other_one_has_an_exit() -> None:

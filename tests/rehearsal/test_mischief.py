@@ -149,6 +149,16 @@ def test_wrong_results(rehearse: Rehearse, step: Json, check: object) -> None:
     assert check(first)
 
 
+def test_it_goes_over_into_another_conversation(rehearse: Rehearse) -> None:
+    talker = rehearse()
+    talker.say("go", [SAY, {"do": "conversation", "id": "somebody-elses"}])
+    own, then = talker.result()["session_id"], talker.all("system")[0]["session_id"]
+    assert (own, then == own) == ("somebody-elses", False)
+    talker.say("more", [SAY])
+    assert talker.result(2)["session_id"] == "somebody-elses"
+    assert [one["session_id"] for one in talker.all("system") if one["subtype"] == "init"] == [then, "somebody-elses"]
+
+
 def test_the_mailbox_is_found_in_the_turns_text(rehearse: Rehearse, stage: Path) -> None:
     talker = rehearse()
     steps: list[Json] = [{"do": "mailbox", "decision": {"question": "which?"}, "handoff": "# Done\n"}, SAY]

@@ -2,7 +2,8 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 
 from store import authorizations, custody, identity, incarnations, migrate, runs, turns
@@ -50,20 +51,25 @@ async def open_ledger(path: Path, **more: object) -> Ledger:
     return ledger
 
 
+@cache
+def new_ledger() -> bytes:
+    """One with nothing in it but a console, made once: the scripts take longer than most tests of a rule."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as conn:
+        migrate.migrate(conn)
+        tx = Tx(conn, NOON)
+        identity.create(tx, id="ledger-1", machine="machine-1", digest_key="key")
+        register(tx)
+        return conn.serialize()
+
+
 @contextmanager
 def in_memory() -> Iterator[Tx]:
     """A whole ledger without a disk, for tests of rules rather than of durability."""
-    conn = sqlite3.connect(":memory:", isolation_level=None)
-    conn.execute("PRAGMA foreign_keys = ON")
-    conn.execute("PRAGMA recursive_triggers = ON")
-    migrate.migrate(conn)
-    tx = Tx(conn, NOON)
-    identity.create(tx, id="ledger-1", machine="machine-1", digest_key="key")
-    register(tx)
-    try:
-        yield tx
-    finally:
-        conn.close()
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as conn:
+        conn.deserialize(new_ledger())
+        conn.execute("PRAGMA foreign_keys = ON")
+        conn.execute("PRAGMA recursive_triggers = ON")
+        yield Tx(conn, NOON)
 
 
 def register(tx: Tx, id: IncarnationId = INCARNATION) -> None:

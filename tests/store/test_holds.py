@@ -57,11 +57,12 @@ def test_an_amendment_adds_and_leaves_the_signed_terms_alone(tx: Tx) -> None:
     before = authorizations.get(tx, run.authorization_id)
     authorizations.amend(tx, id=run.authorization_id, operator="ada", money=MicroUsd(5))
     authorizations.amend(tx, id=run.authorization_id, operator="bo", turns=3, expires_at=Millis(NOON + 9))
+    authorizations.amend(tx, id=run.authorization_id, operator="cy", working_seconds=60)
     found = [
-        (one.operator, one.money, one.turns, one.expires_at)
+        (one.operator, one.money, one.turns, one.expires_at, one.working_seconds)
         for one in authorizations.amendments(tx, run.authorization_id)
     ]
-    assert found == [("ada", 5, None, None), ("bo", None, 3, NOON + 9)]
+    assert found == [("ada", 5, None, None, None), ("bo", None, 3, NOON + 9, None), ("cy", None, None, None, 60)]
     assert authorizations.get(tx, run.authorization_id) == before
     with pytest.raises(LookupError):
         authorizations.amend(tx, id=AuthorizationId("nobody's"), operator="ada", turns=1)
