@@ -4,6 +4,7 @@ mouse for its own selection."""
 from typing import TYPE_CHECKING, Any
 
 from app.console.clipboard import copy_text
+from app.console.driver import Terminal
 
 if TYPE_CHECKING:
     from app.console.deeds import Deeds
@@ -35,12 +36,10 @@ class Copying:
 
     async def toggle_mouse(self) -> None:
         driver = self._deeds.app._driver
-        if driver is None:
+        if not isinstance(driver, Terminal):
             return
         self._mouse = not self._mouse
-        sign = "h" if self._mouse else "l"
-        driver.write("".join(f"\x1b[?{mode}{sign}" for mode in (1000, 1006, 1015)))
-        driver.flush()
+        driver.take_mouse(on=self._mouse)
         self._deeds.drive.say(
             "the mouse is the console's" if self._mouse else "the mouse is the terminal's: m takes it back", "grey"
         )

@@ -32,7 +32,7 @@ PAINTED = 0.65
 ENTER, ESCAPE, TAB = "\r", "\x1b", "\t"
 INTERRUPT, NEXT_WAITING, QUIT, STOP = "\x03", "\x0f", "\x11", "\x1c"
 
-MODES_OFF = (b"?1000l", b"?1003l", b"?1006l", b"?1049l", b"?2004l")
+MODES_OFF = (b"?1000l", b"?1002l", b"?1006l", b"?1049l", b"?2004l")
 """What a console that leaves must have switched off again: mouse, alternate screen, bracketed paste."""
 
 
