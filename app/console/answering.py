@@ -3,12 +3,13 @@
 from typing import TYPE_CHECKING
 
 from app.console.keys import Where
-from app.console.views.standing import all_waiting, ended, foreign, waiting
+from app.console.views.attention import Waiting, kind_words, queue
+from app.console.views.standing import ended, foreign, session_of, waiting
 from app.wording import sentence
 from coordinator.api import AnswerDecision, DecisionView, Extend
 from coordinator.drivers.base import Answer
 from store.refusal import Refusal
-from store.vocab import DecisionId, MicroUsd, RunId
+from store.vocab import DecisionId, RunId
 
 if TYPE_CHECKING:
     from app.console.deeds import Deeds
@@ -18,6 +19,8 @@ class Answering:
     def __init__(self, deeds: "Deeds") -> None:
         self._deeds = deeds
         self._back_to = Where.COMPOSER
+        self._gone_to: tuple[str, int] | None = None
+        """What was gone to last."""
 
     # ----------------------------------------------------------------------------------------------- card and waiting
 
@@ -35,6 +38,17 @@ class Answering:
         if place in (Where.COMPOSER, Where.KEYS):
             self._back_to = place
 
+    def keep_text(self, run: object, text: str) -> None:
+        """Into the draft with what was written on a card that left; and the focus, for more of it is being typed."""
+        drive = self._deeds.drive
+        if run != drive.run_in_view:
+            return
+        composer = drive.composer
+        if text:
+            composer.set_text(f"{composer.text}\n{text}" if composer.text else text)
+        composer.focus()
+        drive.say("no longer asked: what you were writing is in your draft")
+
     def focus_back(self) -> None:
         if self._back_to is Where.KEYS:
             self._deeds.drive.focus_keys()
@@ -42,12 +56,32 @@ class Answering:
             self._deeds.drive.composer.focus()
 
     async def next_waiting(self) -> None:
-        """The longest waiting; from a card that has the focus, the next after it."""
-        runs = [run for _, run in all_waiting(self._deeds.drive.snapshot)]
-        here = self._deeds.drive.run_in_view
-        on_card = self._deeds.drive.focus_place is Where.CARD
-        at = (runs.index(here) + 1) % len(runs) if on_card and here in runs else 0
-        await self.go_to_waiting(runs[at])
+        """The longest waiting; from there, the next after it."""
+        waits = queue(self._deeds.drive.snapshot)
+        here = next((at for at, one in enumerate(waits) if self._is_at(one)), None)
+        await self.go_to(waits[0 if here is None else (here + 1) % len(waits)])
+
+    def _is_at(self, one: Waiting) -> bool:
+        """Whether the operator has come to just this one: on its card, or at what has no card and was gone to last."""
+        drive = self._deeds.drive
+        if drive.focus_place is Where.CARD:
+            here = drive.decision_in_view
+            return one.decision == here if here is not None else one.run == drive.run_in_view and one.decision is None
+        if one.key != self._gone_to:
+            return False
+        return one.run is None or (one.run == drive.run_in_view and not drive.card.shown)
+
+    async def go_to(self, one: Waiting) -> None:
+        """To the session that it is about, with the focus on its card where it has one."""
+        self._gone_to = one.key
+        if one.run is None:
+            self._deeds.drive.say(f"{one.text}: a lists it, x there puts it away")
+        elif session_of(self._deeds.drive.snapshot, one.run) is None:
+            self._deeds.drive.say(f"run {one.run} is not in the list: footplate show {one.run} tells of it")
+        else:
+            await self.go_to_waiting(one.run, one.decision)
+            if not self._deeds.drive.card.shown:
+                self._deeds.drive.say(f"{kind_words(one)}: {one.text}")
 
     async def go_to_waiting(self, run: RunId, decision: DecisionId | None = None) -> None:
         self._remember_focus()
@@ -75,10 +109,10 @@ class Answering:
         at = (ids.index(here) + by) % len(ids) if here in ids else 0
         await self.go_to_waiting(asked[at][2], asked[at][1])
 
-    async def extend(self, run: RunId, money: MicroUsd | None, seconds: int | None) -> None:
+    async def extend(self, command: Extend) -> None:
         card = self._deeds.drive.card
         card.busy("extending …")
-        reply = await self._deeds.order(Extend(run=run, money=money, seconds=seconds))
+        reply = await self._deeds.order(command)
         card.busy("")
         if isinstance(reply, Refusal):
             card.say(sentence(reply))

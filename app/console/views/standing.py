@@ -62,7 +62,8 @@ def last_turn(session: SessionView) -> TurnView | None:
 
 
 def ended(session: SessionView) -> bool:
-    return session.group is Group.ENDED
+    """Whether nothing of it runs any more; it may still need a person, and then stands among those that do."""
+    return session.group is Group.ENDED or session.outcome is not None
 
 
 def ended_badly(session: SessionView) -> bool:
@@ -100,16 +101,21 @@ def silent_ms(session: SessionView, now: Millis) -> int | None:
 
 
 def short_age(ms: int, ticking: bool) -> str:
-    """Seconds for what ticks; else whole minutes, so that nothing is painted each second."""
+    """Seconds for what ticks; else whole minutes, so that nothing is painted each second; '' before the first one."""
     if ticking:
         return age(ms)
-    return coarse_age(ms) if ms >= 60_000 else "<1m"
+    return coarse_age(ms) if ms >= 60_000 else ""
+
+
+def _since(words: str, ms: int, ticking: bool) -> str:
+    told = short_age(ms, ticking)
+    return f"{words} · {told}" if told else words
 
 
 def doing(snapshot: ConsoleSnapshot, session: SessionView, now: Millis, *, ticking: bool) -> Span:
     """In a few words, what a session does or waits for: the second row of the list."""
     if session.ending is not None:
-        return Span(f"ending · {short_age(now - session.ending.since, ticking)}", "red")
+        return Span(_since("ending", now - session.ending.since, ticking), "red")
     if foreign(session):
         return Span(f"held by {one_line(session.owner)}", "grey")
     if session.paused and not ended(session):
@@ -117,12 +123,13 @@ def doing(snapshot: ConsoleSnapshot, session: SessionView, now: Millis, *, ticki
     match session.group:
         case Group.NEEDS_YOU:
             since = waiting_since(snapshot, session) or now
-            return Span(f"{_needs(snapshot, session)} · {short_age(now - since, ticking)}", "amber")
+            return Span(_since(_needs(snapshot, session), now - since, ticking), "amber")
         case Group.YOUR_MOVE:
             turn = last_turn(session)
             at = session.turn_ended_at
             n = f"turn {turn.n} ended" if turn is not None else "ended"
-            return Span(n if at is None else f"{n} {short_age(now - at, False)} ago", "grey")
+            ago = short_age(now - at, False) if at is not None else ""
+            return Span(n if at is None else f"{n} {ago} ago" if ago else f"{n} just now", "grey")
         case Group.WORKING:
             return Span(_working(session, now, ticking), "grey")
         case Group.IDLE:
@@ -132,12 +139,17 @@ def doing(snapshot: ConsoleSnapshot, session: SessionView, now: Millis, *, ticki
 
 
 def _needs(snapshot: ConsoleSnapshot, session: SessionView) -> str:
+    if ended(session):
+        pages = [one for one in snapshot.attention if one.run == session.run and one.kind is AttentionKind.PAGE]
+        return one_line(pages[0].text) if pages else ended_words(session)
     live = waiting(session)
     if live:
         more = f" +{len(live) - 1}" if len(live) > 1 else ""
         return decision_kind(live[0].kind) + more
     if session.at_budget:
         return "at its budget"
+    if session.past_work:
+        return "working time is up"
     said = next((one for one in snapshot.attention if one.run == session.run), None)
     return one_line(said.text) if said is not None else "needs you"
 
@@ -151,12 +163,12 @@ def _working(session: SessionView, now: Millis, ticking: bool) -> str:
         parts.append("finishing")
     elif session.tools:
         tool = session.tools[0]
-        parts += [short_age(now - tool.since, ticking), one_line(tool.name)]
+        parts += [one for one in (short_age(now - tool.since, ticking), one_line(tool.name)) if one]
     elif (quiet := silent_ms(session, now)) is not None:
-        parts.append(f"silent {short_age(quiet, ticking)}")
+        parts.append(f"silent {short_age(quiet, ticking)}".rstrip())
     elif turn is not None:
         parts.append(short_age(now - turn.recorded_at, ticking))
-    return " · ".join(parts)
+    return " · ".join(part for part in parts if part)
 
 
 def ended_words(session: SessionView) -> str:

@@ -1,0 +1,42 @@
+"""How wide each part of the screen is, from its width and what is wanted beside the conversation. Pure.
+
+One place, because the rows of a part are made before the part is laid out: both must come to the same number.
+"""
+
+from dataclasses import dataclass
+
+NARROW = 100
+"""Under it there is one column: a strip for the list, no panel."""
+RICH = 160
+"""From here on there is room for a second conversation, in the place of the panel."""
+BOTH = 200
+"""From here on for the panel as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Cells of each part, its margins included; 0: it is not there."""
+
+    sessions: int
+    centre: int
+    beside: int
+    panel: int
+
+    @property
+    def text(self) -> int:
+        """Of the conversation in view, within its margins."""
+        return self.centre - 2
+
+
+def columns(width: int, *, panel: bool, beside: bool, zoomed: bool) -> Columns:
+    """``panel``, ``beside``: whether the operator wants them and there is something to show in them."""
+    if width < NARROW or zoomed:
+        return Columns(sessions=0, centre=width, beside=0, panel=0)
+    rich = width >= RICH
+    sessions = 38 if rich else 32
+    second = beside and rich
+    third = panel and (not second or width >= BOTH)
+    side = (40 if rich else 30) if third else 0
+    room = width - sessions - side
+    other = room // 2 if second else 0
+    return Columns(sessions=sessions, centre=room - other, beside=other, panel=side)
