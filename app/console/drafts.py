@@ -4,17 +4,22 @@ Typed text is never lost: it is taken out of here only when the backend has said
 """
 
 import asyncio
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
-from coordinator.api import LoadDraft, SaveDraft
+from coordinator.api import LoadDraft, Reply, SaveDraft
+from store.refusal import Refusal
 from store.vocab import RunId
 
 if TYPE_CHECKING:
     from app.console.deeds import Deeds
 
 SAVE_AFTER = 0.4
+"""Seconds after the first letter that is not saved yet, so that going on writing does not put it off."""
+SAVE_LONG_AFTER = 2.0
+_LONG = 64 * 1024
 
 
 def key_of(run: RunId | None) -> str:
@@ -28,6 +33,8 @@ class Drafts:
         """Known drafts; a key that is not here was not asked for yet."""
         self._saved: dict[str, str] = {}
         self._timer: Timer | None = None
+        self._timed = ""
+        """The draft that the timer will save."""
         self._here = ""
 
     def leave(self, run: RunId | None) -> None:
@@ -47,7 +54,7 @@ class Drafts:
             self._deeds.spawn(self._load(self._here))
 
     async def _load(self, key: str) -> None:
-        reply = await asyncio.wrap_future(self._deeds.app.backend.submit(LoadDraft(key=key)))
+        reply = await self._deeds.order(LoadDraft(key=key))
         text = reply if isinstance(reply, str) else ""
         self._saved.setdefault(key, text)
         if key in self._texts:
@@ -63,10 +70,17 @@ class Drafts:
             # The empty composer of a draft that is still being read is no edit.
             return
         self._texts[self._here] = text
+        if self._timer is not None and self._timed == self._here:
+            return
         if self._timer is not None:
             self._timer.stop()
-        key = self._here
-        self._timer = self._deeds.drive.set_timer(SAVE_AFTER, lambda: self._save(key))
+            self._save(self._timed)
+        self._timed = self._here
+        self._timer = self._deeds.drive.set_timer(SAVE_AFTER if len(text) < _LONG else SAVE_LONG_AFTER, self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        self._save(self._timed)
 
     def sent(self, run: RunId | None, text: str) -> None:
         """This text has gone; what was typed after it stays."""
@@ -78,13 +92,49 @@ class Drafts:
             composer.begin_anew()
             composer.set_text(rest.lstrip("\n"))
             self._texts[key] = composer.text
-        elif self._texts.get(key) == text:
-            self._texts[key] = ""
+        elif self._texts.get(key, "").startswith(text):
+            self._texts[key] = self._texts[key][len(text) :].lstrip("\n")
         self._save(key)
+
+    # ------------------------------------------------------------------------------------------------------- borrowing
+
+    def borrow(self, key: str, text: str) -> None:
+        """The composer is lent to another text for a while; the draft that was in it is kept."""
+        self.leave(self._deeds.drive.run_in_view)
+        self._here = key
+        self._texts[key] = text
+        composer = self._deeds.drive.composer
+        composer.begin_anew()
+        composer.set_text(text)
+
+    def give_back(self, *, done: bool, and_add: str = "") -> None:
+        """The loan is over. Not ``done``: what was written is there when it is lent for that again. ``and_add`` comes
+        before the draft."""
+        borrowed, run = self._here, self._deeds.drive.run_in_view
+        if done:
+            self._texts[borrowed] = ""
+        self._save(borrowed)
+        self._here = key_of(run)
+        draft = self._texts.get(self._here, "")
+        composer = self._deeds.drive.composer
+        composer.begin_anew()
+        composer.set_text("\n".join(part for part in (and_add, draft) if part))
+        self._texts[self._here] = composer.text
+        self._save(self._here)
+
+    # ---------------------------------------------------------------------------------------------------------- saving
 
     def _save(self, key: str) -> None:
         text = self._texts.get(key)
         if text is None or self._saved.get(key, "") == text:
             return
         self._saved[key] = text
-        self._deeds.app.backend.submit(SaveDraft(key=key, text=text))
+        # Given at once: what comes after may be the end of the console.
+        given = self._deeds.app.backend.submit(SaveDraft(key=key, text=text))
+        self._deeds.spawn(self._put(key, text, given))
+
+    async def _put(self, key: str, text: str, given: "Future[Reply]") -> None:
+        reply = await asyncio.wrap_future(given)
+        if isinstance(reply, Refusal) and self._saved.get(key) == text:
+            # Not there: the next edit, or leaving, saves it again.
+            del self._saved[key]

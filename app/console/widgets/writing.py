@@ -28,6 +28,7 @@ class Writing(TextArea):
         scrollbar-size-vertical: 1;
         &:focus { border: none; }
         & .text-area--cursor { background: $fp-text; color: $fp-base; }
+        &:light .text-area--cursor { background: $fp-text; color: $fp-base; }
         & .text-area--placeholder { color: $fp-grey; }
         & .text-area--selection { background: $fp-sel; color: $fp-bright; }
     }
@@ -93,7 +94,30 @@ class Writing(TextArea):
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
-        self.insert(pasted(event.text))
+        if self._enter is not None:
+            # As with a key: something followed the Enter at once.
+            self._enter.stop()
+            self._enter = None
+            self.insert("\n")
+        self.put_pasted(event.text)
+
+    def put_pasted(self, text: str) -> None:
+        """In the place of what is selected, as a typed letter is."""
+        self.put_over(pasted(text))
+
+    def put_over(self, text: str) -> None:
+        put = self.replace(text, *self.selection, maintain_selection_offset=False)
+        self.move_cursor(put.end_location)
+
+    def action_paste(self) -> None:
+        self.put_pasted(self.app.clipboard)
+
+    def action_cut(self) -> None:
+        """A selection only: a line that nobody chose is not thrown away."""
+        text = self.selected_text
+        if text:
+            self.put_over("")
+            self.app.copy_to_clipboard(text)
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
