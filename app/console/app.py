@@ -8,21 +8,27 @@ import app.console.before_textual as before_textual  # noqa: I001  (must be firs
 import asyncio
 import gc
 import signal
+import sys
+from dataclasses import replace
 from typing import ClassVar
 
 from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.filter import ANSIToTruecolor
 from textual.screen import Screen
 
 from app.console.deeds import Deeds
-from app.console.keys import Where, with_keymap
+from app.console.driver import Noise, Terminal
+from app.console.keymap import with_keymap
+from app.console.keys import Where, shown
 from app.console.messages import (
     Answered,
     CardLeft,
     Edited,
     Entered,
     ExtendWanted,
+    LateKey,
     LeftText,
     Moved,
     OtherWaiting,
@@ -31,14 +37,21 @@ from app.console.messages import (
     TermsKey,
     Wanted,
 )
+from app.console.noticing import Noticing
 from app.console.options import ConsoleOptions
+from app.console.plainlook import Ascii, Uncoloured
 from app.console.presses import KeyGate
 from app.console.screens.drive import Drive
-from app.console.theme import textual_theme
-from app.console.views.glyphs import ASCII, UNICODE
+from app.console.theme import textual_name, textual_theme
+from app.console.views.glyphs import ASCII, UNICODE, Glyphs
+from app.console.widgets.filterline import FilterLine
+from app.console.widgets.searchline import SearchLine
 from app.console.widgets.transcript import Transcript
 from coordinator.api import Backend
 
+NOW = frozenset({"stop", "stop-all", "quit"})
+"""Done where the key is heard, because the time of the press counts. They wait for nothing; whatever may have to wait
+for the backend is done beside, or no key would be heard until it has answered: a stop least of all."""
 COALESCE = 0.050
 """Seconds between two paintings of snapshots, at least."""
 
@@ -55,7 +68,7 @@ class FootplateApp(App[int]):
 
     def __init__(self, backend: Backend, options: ConsoleOptions | None = None) -> None:
         self.options = options or ConsoleOptions()
-        super().__init__()
+        super().__init__(driver_class=Terminal)
         self.backend = backend
         self.gate = KeyGate()
         self.table, self.keymap_problems = with_keymap(self.options.keymap)
@@ -68,39 +81,60 @@ class FootplateApp(App[int]):
                             key, f"do('{row.action}')", row.words, show=False, priority=True, id=f"{row.action}:{key}"
                         )
                     ]
-        for name in ("dark", "light"):
-            self.register_theme(textual_theme(name))
-        self.theme = f"footplate-{self.options.theme}"
+        self._plain_looks()
+        self.use_theme(self.options.theme)
         self.drive = Drive(
-            self.options, self.gate, ASCII if self.options.ascii else UNICODE, self.table, backend.snapshot()
+            self.options, self.gate, self._glyphs(), self.table, backend.snapshot()
         )
         self.deeds = Deeds(self)
         self.drive.on_key_in_keys = self.deeds.key
+        self.drive.card.on_text_left = self.deeds.answering.keep_text
         self.drive.on_shown = self.deeds.viewing.watch_seen
+        self.drive.writing_words = self.deeds.completing.words
+        self.noticing = Noticing(self)
         self._poked = False
         self._last_taken = float("-inf")
         self._unsubscribe = backend.subscribe(self._wake)
+
+    def _glyphs(self) -> Glyphs:
+        """With the keys as this operator has them: what is written beside a sign is what is to be pressed."""
+        keys = {row.action: shown(row) for row in self.table}
+        signs = ASCII if self.options.ascii else UNICODE
+        return replace(signs, waiting_key=keys["next-waiting"], commands_key=keys["commands"])
+
+    def _plain_looks(self) -> None:
+        """Textual's way with NO_COLOR is shades of grey: ours is no colour at all."""
+        self._filters = [one for one in self._filters if isinstance(one, ANSIToTruecolor)]
+        self.no_color = self.options.no_color
+        if self.options.no_color:
+            self._filters.append(Uncoloured())
+        if self.options.ascii:
+            self._filters.append(Ascii())
+            self.add_class("-ascii")
+
+    def use_theme(self, name: str) -> None:
+        """Ours, or one of Textual's, made ours when it is first used; none where there are to be no colours."""
+        name = "mono" if self.options.no_color else name
+        if self.get_theme(textual_name(name)) is None:
+            self.register_theme(textual_theme(name))
+        self.theme = textual_name(name)
 
     def get_default_screen(self) -> Screen[object]:
         return self.drive  # type: ignore[return-value]
 
     async def on_mount(self) -> None:
         if not self.is_headless:
-            self.no_pointer_motion()
             asyncio.get_running_loop().add_signal_handler(signal.SIGCONT, self._continued)
         if self.keymap_problems:
             self.drive.say(self.keymap_problems[0])
         await self.deeds.viewing.begin()
+        self.deeds.returning.begin()
+        self.noticing.begin()
         if not self.is_headless:
             # Half the tail from key to paint is the collector walking what never dies (performance.md).
             gc.freeze()
             gc.set_threshold(10_000, 20, 50)
-
-    def no_pointer_motion(self) -> None:
-        """It would send input for every cell that the mouse passes; clicks and the wheel are enough."""
-        if self._driver is not None:
-            self._driver.write("\x1b[?1003l")
-            self._driver.flush()
+            sys.setswitchinterval(0.001)
 
     def _continued(self) -> None:
         """The process was stopped and goes on. Textual would begin the terminal a second time over the first: two
@@ -110,7 +144,6 @@ class FootplateApp(App[int]):
         if not getattr(self._driver, "_must_signal_resume", False):
             self._driver.suspend_application_mode()
         self._driver.resume_application_mode()
-        self.no_pointer_motion()
         self.refresh(layout=True)
 
     def on_unmount(self) -> None:
@@ -152,7 +185,9 @@ class FootplateApp(App[int]):
     def take(self) -> None:
         self._last_taken = self.options.monotonic()
         self._poked = False
-        self.deeds.viewing.take(self.backend.snapshot())
+        snapshot = self.backend.snapshot()
+        self.noticing.take(snapshot)
+        self.deeds.viewing.take(snapshot)
 
     # ------------------------------------------------------------------------------------------------------ keys in
 
@@ -160,16 +195,22 @@ class FootplateApp(App[int]):
         if isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded:
             self.gate.heard(event.time)
             self.backend.beat()
+            self.deeds.returning.key()
             if isinstance(event, events.Key):
                 self.pressed_at = event.time
                 self.drive.hush()
+            if isinstance(event, Noise):
+                return
         await super().on_event(event)
 
     pressed_at = 0.0
     """When the key came that is being handled; for bindings, which are not told."""
 
     async def action_do(self, action: str) -> None:
-        await self.deeds.do(action)
+        if action in NOW:
+            await self.deeds.do(action)
+        else:
+            self.deeds.spawn(self.deeds.do(action))
 
     async def action_quit(self) -> None:
         await self.deeds.do("quit")
@@ -178,6 +219,7 @@ class FootplateApp(App[int]):
         """Textual's toast for ^C: not ours."""
 
     def copy_to_clipboard(self, text: str) -> None:
+        self._clipboard = text  # what ^V puts back
         self.deeds.copying.copy(text)
 
     def copy_by_terminal(self, text: str) -> None:
@@ -188,7 +230,7 @@ class FootplateApp(App[int]):
 
     async def on_entered(self, message: Entered) -> None:
         if message.writing == "composer":
-            await self.deeds.entered(message.text)
+            self.deeds.spawn(self.deeds.entered(message.text))
 
     def on_edited(self, message: Edited) -> None:
         if message.writing == "composer":
@@ -198,8 +240,18 @@ class FootplateApp(App[int]):
         if message.writing == "composer":
             self.deeds.left_composer()
 
-    async def on_wanted(self, message: Wanted) -> None:
-        await self.deeds.do(message.action)
+    def on_late_key(self, message: LateKey) -> None:
+        # Behind the change of focus, which Textual puts off in the same way.
+        self.call_later(self._late, message)
+
+    def _late(self, message: LateKey) -> None:
+        if self.drive.focus_place is Where.KEYS:
+            self.deeds.key(message.key)
+        elif self.drive.focus_place is Where.COMPOSER and message.character is not None:
+            self.drive.composer.insert(message.character)
+
+    def on_wanted(self, message: Wanted) -> None:
+        self.deeds.spawn(self.deeds.do(message.action))
 
     async def on_session_chosen(self, message: SessionChosen) -> None:
         await self.deeds.viewing.view(message.run)
@@ -212,7 +264,7 @@ class FootplateApp(App[int]):
         self.deeds.spawn(self.deeds.answering.answer(message.decision, message.answer))
 
     def on_extend_wanted(self, message: ExtendWanted) -> None:
-        self.deeds.spawn(self.deeds.answering.extend(message.run, message.money, message.seconds))
+        self.deeds.spawn(self.deeds.answering.extend(message.command))
 
     def on_card_left(self, message: CardLeft) -> None:
         self.deeds.answering.focus_back()
@@ -220,8 +272,24 @@ class FootplateApp(App[int]):
     async def on_other_waiting(self, message: OtherWaiting) -> None:
         await self.deeds.answering.other_waiting(message.by)
 
-    async def on_terms_key(self, message: TermsKey) -> None:
-        await self.deeds.terms_key(message.verb)
+    def on_terms_key(self, message: TermsKey) -> None:
+        self.deeds.spawn(self.deeds.terms_key(message.verb))
 
-    def on_transcript_need_older(self, message: Transcript.NeedOlder) -> None:
-        self.deeds.spawn(self.deeds.viewing.read_older(message.run, message.before))
+    def on_filter_line_typed(self, message: FilterLine.Typed) -> None:
+        self.deeds.filtering.typed(message.words)
+
+    def on_filter_line_left(self, message: FilterLine.Left) -> None:
+        self.deeds.filtering.left(message.kept)
+
+    def on_search_line_typed(self, message: SearchLine.Typed) -> None:
+        self.deeds.searching.typed(message.text)
+
+    def on_search_line_left(self, message: SearchLine.Left) -> None:
+        self.deeds.searching.left(message.kept)
+
+    def on_transcript_looked(self, message: Transcript.Looked) -> None:
+        self.drive.unread = message.unread
+        self.drive.paint_rule()
+
+    def on_transcript_need_page(self, message: Transcript.NeedPage) -> None:
+        self.deeds.spawn(self.deeds.viewing.read(message.asked))

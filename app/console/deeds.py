@@ -9,21 +9,32 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from app.console.answering import Answering
+from app.console.beside import Beside
+from app.console.colouring import Colouring
+from app.console.completing import Completing
 from app.console.copying import Copying
 from app.console.drafts import Drafts
 from app.console.editor import edit
+from app.console.filtering import Filtering
+from app.console.history import History
 from app.console.keys import Where, canonical, find
+from app.console.opening import Opening
+from app.console.queueing import Queueing
+from app.console.returning import Returning
 from app.console.screens.choose import Choose, Row
 from app.console.screens.reading import Help
 from app.console.screens.sheet import Sheet
 from app.console.scrolling import move, to_copy
+from app.console.searching import Searching
 from app.console.sessiondeeds import SessionAct, SessionDeeds
+from app.console.slashing import Slashing
 from app.console.starting import Starting
 from app.console.stopping import Stopping
 from app.console.viewing import Viewing
 from app.console.views.actions import offers, why_dead
 from app.console.views.lists import ordered
-from app.console.views.standing import all_waiting, doing, foreign, session_of, title_of
+from app.console.views.standing import foreign
+from app.console.waitinglist import WaitingList
 from app.wording import sentence
 from coordinator.api import OperatorCommand, Reply, Resume, Say, SessionView, Started
 from store.refusal import Refusal
@@ -45,14 +56,31 @@ class Deeds:
         self.drive = app.drive
         self.drafts = Drafts(self)
         self.starting = Starting(self)
+        self._sending: set[RunId] = set()
+        """Something entered for them has no answer yet: a second Enter would say it twice."""
         self.away = False
         """An editor has the terminal: nothing is drawn."""
         self.viewing = Viewing(self)
         self.answering = Answering(self)
         self.stopping = Stopping(self)
         self.copying = Copying(self)
+        self.queueing = Queueing(self)
+        self.history = History(self)
+        self.completing = Completing(self)
+        self.slashing = Slashing(self)
         self.on_session: dict[str, SessionAct] = {**SessionDeeds(self).acts()}
-        self.acts: dict[str, Act] = {**self._acts()}
+        self.waiting_list = WaitingList(self)
+        self.filtering = Filtering(self)
+        self.beside = Beside(self)
+        self.returning = Returning(self)
+        self.searching = Searching(self)
+        self.opening = Opening(self)
+        self.colouring = Colouring(self)
+        parts = (
+            self.waiting_list, self.filtering, self.beside, self.returning, self.searching, self.opening, self.colouring
+        )  # fmt: skip
+        of_parts: dict[str, Act] = {name: act for part in parts for name, act in part.acts().items()}
+        self.acts: dict[str, Act] = {**of_parts, **self.history.acts(), **self.completing.acts(), **self._acts()}
 
     # ------------------------------------------------------------------------------------------------ the way to orders
 
@@ -87,11 +115,19 @@ class Deeds:
     def session(self) -> SessionView | None:
         return self.drive.session
 
+    @property
+    def repository(self) -> str:
+        """Where a new session would work."""
+        known = self.drive.snapshot.repository
+        return known.path if known is not None else self.app.options.repository
+
     # ------------------------------------------------------------------------------------------------------------ keys
 
     def key(self, key: str) -> bool:
         """A key in the keys focus; digits do nothing there."""
         if key == "escape":
+            if self.searching.clear() or self.filtering.clear():
+                return True
             if self._escaped():
                 self.spawn(self.do("interrupt"))
             return True
@@ -151,7 +187,6 @@ class Deeds:
             "session-up": lambda: self._next_session(-1),
             "write": self._write,
             "to-card": self._to_card,
-            "waiting-list": self._waiting_list,
             "resume": self._resume,
             "help": self._help,
             "mouse": self.copying.toggle_mouse,
@@ -178,9 +213,6 @@ class Deeds:
     async def _to_card(self) -> None:
         self.answering.to_card()
 
-    async def _waiting_list(self) -> None:
-        self.open_waiting()
-
     async def _resume(self) -> None:
         await self.order_and_say(Resume(), "all go on")
 
@@ -193,6 +225,11 @@ class Deeds:
         if not text.strip() and any(one.paused for one in self.drive.snapshot.sessions):
             await self.do("resume")
             return
+        if self.queueing.editing:
+            await self.queueing.entered(text)
+            return
+        if await self.slashing.entered(text):
+            return
         session = self.session
         if session is None:
             await self.starting.entered(text)
@@ -202,9 +239,15 @@ class Deeds:
             return
         if not text.strip():
             return
-        name = text[1:].split(maxsplit=1)[0] if text.startswith("/") and text[1:].strip() else ""
-        literal = text.startswith("/") and name not in dict(session.commands)
-        reply = await self.order(Say(run=session.run, text=text, literal=literal))
+        if session.run in self._sending:
+            self.drive.say("what you entered before is still being sent: this stays here")
+            return
+        literal = text.startswith("/") and not self.slashing.of_agent(text)
+        self._sending.add(session.run)
+        try:
+            reply = await self.order(Say(run=session.run, text=text, literal=literal))
+        finally:
+            self._sending.discard(session.run)
         if isinstance(reply, Refusal):
             # What was typed stays where it is.
             self.drive.say(sentence(reply))
@@ -216,7 +259,7 @@ class Deeds:
     def edited(self, text: str) -> None:
         self.drafts.edited()
         self.starting.edited()
-        self.drive.paint_status()
+        self.completing.edited()
 
     def _escaped(self) -> bool:
         """Esc Esc within a second, where it is allowed and a turn runs; the first one announces it."""
@@ -233,6 +276,9 @@ class Deeds:
     _escape_at = float("-inf")
 
     def left_composer(self) -> None:
+        if self.queueing.leave():
+            self.drive.composer.stayed()
+            return
         self._escaped()
         self.drive.focus_keys()
 
@@ -242,8 +288,11 @@ class Deeds:
         await self.starting.key(verb)
 
     async def _next_session(self, by: int) -> None:
-        runs = [one.run for one in ordered(self.drive.snapshot, self.drive.run_in_view)]
+        runs = [one.run for one in ordered(self.drive.snapshot, self.drive.run_in_view, self.drive.filter_words)]
         here = self.drive.run_in_view
+        if not runs:
+            self.say("no session is called so: Esc shows all")
+            return
         if here in runs:
             at = min(max(runs.index(here) + by, 0), len(runs) - 1)
         else:
@@ -262,20 +311,6 @@ class Deeds:
     def _command_chosen(self, action: str | None) -> None:
         if action is not None:
             self.spawn(self.do(action))
-
-    def open_waiting(self) -> None:
-        snapshot, now = self.drive.snapshot, self.drive.now
-        rows: list[Row] = []
-        for _, run in all_waiting(snapshot):
-            session = session_of(snapshot, run)
-            if session is not None:
-                told = doing(snapshot, session, now, ticking=False).text
-                rows.append(Row(value=str(run), label=f"{run} {title_of(session)}", beside=told))
-        self.app.push_screen(Choose("What waits for you, longest first", tuple(rows)), self._waiting_chosen)
-
-    def _waiting_chosen(self, value: str | None) -> None:
-        if value is not None:
-            self.spawn(self.answering.go_to_waiting(RunId(int(value))))
 
     def close_sheets(self) -> None:
         while isinstance(self.app.screen, Sheet):

@@ -4,8 +4,7 @@ Every action has a route of one plain control byte, or Esc and a letter; F-keys,
 bound are keys that tmux, screen, browsers, mosh or a line discipline take for themselves (``NEVER``).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -15,6 +14,8 @@ class Where(StrEnum):
     CARD = "on a card"
     TERMS = "on the terms of a new session"
     KEYS = "keys (Esc from the text)"
+    FILTER = "in the filter of the list"
+    SEARCH = "while you search"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,7 @@ class Key:
 
 
 A, W, C, T, K = Where.ANYWHERE, Where.COMPOSER, Where.CARD, Where.TERMS, Where.KEYS
+F = Where.FILTER
 
 
 def _key(
@@ -73,7 +75,8 @@ TABLE: tuple[Key, ...] = (
     _key("newline", "ctrl+j alt+enter shift+enter", W, "new line; also \\ then Enter", "new line", inner=True),
     _key("to-keys", "escape", W, "leave the text for the keys; it stays as it is", "keys", shown="Esc", inner=True),
     _key("history", "up down", W, "at the edge: what you said before", shown="↑ ↓", inner=True),
-    _key("to-card", "tab", W, "complete a command, else go to the card", shown="Tab", inner=True),
+    _key("history-search", "ctrl+r", W, "search what you said before", shown="^R", inner=True),
+    _key("to-card", "tab", W, "complete a file after @ or a command after /, else go to the card", shown="Tab", inner=True),
     _key("next-mode", "shift+tab", W, "next mode within the terms", shown="Shift+Tab", inner=True),
     _key("editor", "ctrl+g", W, "write in $EDITOR", shown="^G", inner=True),
     _key("answer", "1", C, "answer; a key counts when it came alone", "answer", shown="1–9", inner=True),
@@ -110,6 +113,14 @@ TABLE: tuple[Key, ...] = (
     _key("details", "l", K, "details: turns, processes, terms, stop report", "details"),
     _key("panel", "t", K, "show or hide plan and background"),
     _key("waiting-list", "a", K, "list what waits for you"),
+    _key("search", "slash", K, "search this conversation", "search", shown="/"),
+    _key("search-next", "n", K, "the next match", listed=False),
+    _key("search-previous", "N", K, "the match before", listed=False),
+    _key("open", "o", K, "open what the cursor is on: all of a long text, a file at its line, a page", "open"),
+    _key("filter", "F", K, "show only some sessions in the list", "filter"),
+    _key("beside", "vertical_line", K, "a second session beside this one, or only one again", shown="|"),
+    _key("swap", "b", K, "bring the session beside this one into view"),
+    _key("away", "W", K, "what happened while you were away"),
     _key("new", "s", K, "new session", "new", listed=False),
     _key("next-waiting-w", "w", K, "go to what waits longest for you", listed=False),
     _key("continue", "c", K, "continue an ended session"),
@@ -122,12 +133,19 @@ TABLE: tuple[Key, ...] = (
     _key("mode", "S", K, "choose how it asks"),
     _key("release", "R", K, "send what waits in the line"),
     _key("resume", "A", K, "go on with all that paused while you were away"),
-    _key("unqueue", "U", K, "take back what waits in the line"),
+    _key("unqueue", "U", K, "change or take back what waits in the line"),
     _key("zoom", "z", K, "the conversation alone"),
+    _key("colours", "C", K, "choose the colours"),
     _key("mouse", "m", K, "give the mouse to the terminal, or take it back"),
     _key("help", "question_mark", K, "these keys", "help", shown="?"),
     _key("commands-colon", "colon", K, "all commands", shown=":", listed=False),
     _key("quit-q", "q", K, "quit", listed=False),
+    _key("filter-keep", "enter", F, "keep the filter and go to the keys", "keep it", shown="Enter", inner=True),
+    _key("filter-clear", "escape", F, "show all sessions again", "show all", shown="Esc", inner=True),
+    _key(
+        "search-keep", "enter", Where.SEARCH, "stay here; n and N go on from it", "stay here", shown="Enter", inner=True
+    ),
+    _key("search-back", "escape", Where.SEARCH, "back to where you were", "back", shown="Esc", inner=True),
 )
 
 ALIASES: dict[str, str] = {
@@ -171,6 +189,7 @@ _NAMES = {
     "question_mark": "?",
     "slash": "/",
     "colon": ":",
+    "vertical_line": "|",
     "escape": "Esc",
     "enter": "Enter",
     "tab": "Tab",
@@ -196,37 +215,6 @@ def undeliverable(name: str) -> str | None:
     if name.startswith(("ctrl+", "alt+")) and name.split("+")[-1].isdigit():
         return "not every terminal sends it"
     return None
-
-
-def with_keymap(keymap: Mapping[str, str], table: tuple[Key, ...] = TABLE) -> tuple[tuple[Key, ...], tuple[str, ...]]:
-    """The table with the operator's own keys, and in words what could not be bound; those keep their own key."""
-    rows = list(table)
-    problems: list[str] = []
-    for action, name in keymap.items():
-        at = next((index for index, row in enumerate(rows) if row.action == action), None)
-        if at is None:
-            problems.append(f"keymap: there is no action {action}")
-            continue
-        if rows[at].inner:
-            problems.append(f"keymap: the key of {action} is fixed")
-            continue
-        if (why := undeliverable(name)) is not None:
-            problems.append(f"keymap: {written(name)} for {action} can not be bound: {why}")
-            continue
-        where = rows[at].where
-        clash = next(
-            (
-                row
-                for index, row in enumerate(rows)
-                if index != at and name in row.keys and (row.where is where or Where.ANYWHERE in (row.where, where))
-            ),
-            None,
-        )
-        if clash is not None:
-            problems.append(f"keymap: {written(name)} for {action} is already {clash.action}")
-            continue
-        rows[at] = replace(rows[at], keys=(name,), shown="")
-    return tuple(rows), tuple(problems)
 
 
 def find(key: str, where: Where, table: tuple[Key, ...] = TABLE) -> Key | None:

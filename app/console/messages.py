@@ -2,9 +2,9 @@
 
 from textual.message import Message
 
-from coordinator.api import DecisionView
+from coordinator.api import DecisionView, Extend
 from coordinator.drivers.base import Answer
-from store.vocab import MicroUsd, RunId
+from store.vocab import RunId
 
 
 class Moved(Message):
@@ -50,6 +50,15 @@ class LeftText(Message):
         self.writing = writing
 
 
+class LateKey(Message):
+    """A key that came to a text after it had been left: it is for whoever has the focus now."""
+
+    def __init__(self, key: str, character: str | None) -> None:
+        super().__init__()
+        self.key = key
+        self.character = character
+
+
 class Wanted(Message):
     """A widget asks for an action of the key table."""
 
@@ -68,13 +77,11 @@ class Answered(Message):
 
 
 class ExtendWanted(Message):
-    """More money, or a later end, for a run that holds or is about to."""
+    """More of what is used up, or a later end, for a run that holds or is about to."""
 
-    def __init__(self, run: RunId, money: MicroUsd | None = None, seconds: int | None = None) -> None:
+    def __init__(self, command: Extend) -> None:
         super().__init__()
-        self.run = run
-        self.money = money
-        self.seconds = seconds
+        self.command = command
 
 
 class CardLeft(Message):

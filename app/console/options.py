@@ -3,7 +3,9 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from app.notices.items import NoticeSettings
 from store.vocab import Millis, RunId
 
 
@@ -13,7 +15,9 @@ class ConsoleOptions:
     """Where a new session would work."""
     ascii: bool = False
     theme: str = "dark"
-    """``dark`` or ``light``."""
+    """One of ``app.themes``."""
+    no_color: bool = False
+    """NO_COLOR is set: bold, underlined and reversed, and no colour."""
     agent: str | None = None
     """Profile that a new session starts with; None: the configured one."""
     preset: str | None = None
@@ -31,7 +35,12 @@ class ConsoleOptions:
     """Action id to key, from the configuration."""
     escape_twice: bool = False
     """Esc Esc within a second interrupts; never over ssh."""
+    notify: NoticeSettings = field(default_factory=NoticeSettings)
+    told_file: Path | None = None
+    """Where it is noted what the operator was told of; None: nothing is told outside the screen."""
     now: Callable[[], Millis] | None = None
     """Wall clock for ages; None: they stand as in the snapshot."""
     monotonic: Callable[[], float] = time.monotonic
     seen_after: float = 1.0
+    away_after: float = 600.0
+    """Seconds without a key after which the operator is taken to be away."""

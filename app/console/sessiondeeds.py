@@ -8,9 +8,9 @@ from app.console.screens.fields import Field, Fields
 from app.console.screens.reading import Details
 from app.console.views.bars import mode_choice, short_mode
 from app.console.views.ink import one_line
+from app.console.views.layout import BOTH
 from app.console.views.standing import in_flight
 from coordinator.api import (
-    EditQueued,
     Finish,
     Interrupt,
     LookAtProcesses,
@@ -76,6 +76,8 @@ class SessionDeeds:
     async def _panel(self, session: SessionView) -> None:
         self._drive.panel_wanted = not self._drive.panel_wanted
         self._drive.paint()
+        if self._drive.panel_wanted and not self._drive.columns.panel and not self._drive.zoomed:
+            self._deeds.say(f"beside a second session the panel needs a screen of {BOTH} columns")
 
     async def _zoom(self, session: SessionView) -> None:
         self._drive.zoomed = not self._drive.zoomed
@@ -126,12 +128,7 @@ class SessionDeeds:
         await self._deeds.order_and_say(ReleaseQueue(run=session.run))
 
     async def _unqueue(self, session: SessionView) -> None:
-        last = session.queued[-1]
-        if await self._deeds.order_and_say(EditQueued(run=session.run, queued=last.id, text="")):
-            composer = self._drive.composer
-            text = composer.text
-            composer.set_text(f"{last.text}\n{text}" if text else last.text)
-            composer.focus()
+        await self._deeds.queueing.choose(session)
 
     # -------------------------------------------------------------------------------------------------- sheets' answers
 

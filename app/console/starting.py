@@ -28,6 +28,7 @@ class Wishes:
     preset: str | None = None
     budget: MicroUsd | None = None
     max_turns: int | None = None
+    working_seconds: int | None = None
     expires_seconds: int | None = None
     model: str | None = None
     mode: str | None = None
@@ -72,11 +73,12 @@ class Starting:
             reply = await self._deeds.order(
                 Propose(
                     instruction=brief,
-                    repository=self._repository(),
+                    repository=self._deeds.repository,
                     agent=wishes.agent,
                     preset=wishes.preset,
                     budget=wishes.budget,
                     max_turns=wishes.max_turns,
+                    working_seconds=wishes.working_seconds,
                     expires_seconds=wishes.expires_seconds,
                     model=wishes.model,
                     mode=wishes.mode,
@@ -90,13 +92,12 @@ class Starting:
             drive.say(sentence(reply))
             return
         if isinstance(reply, Proposal) and drive.run_in_view is None:
+            if drive.composer.text != brief:
+                drive.say("the brief was changed meanwhile: Enter shows the terms for it as it is now")
+                return
             drive.proposal = reply
             drive.paint()
             drive.call_after_refresh(drive.terms.focus)
-
-    def _repository(self) -> str:
-        known = self._deeds.drive.snapshot.repository
-        return known.path if known is not None else self._deeds.app.options.repository
 
     def edited(self) -> None:
         """Another brief: the terms shown are not for it."""
@@ -121,7 +122,12 @@ class Starting:
                 names = [preset.name for preset in PRESETS]
                 at = names.index(proposal.preset) + 1 if proposal.preset in names else 0
                 self._wishes = replace(
-                    self._wishes, preset=names[at % len(names)], budget=None, max_turns=None, expires_seconds=None
+                    self._wishes,
+                    preset=names[at % len(names)],
+                    budget=None,
+                    max_turns=None,
+                    working_seconds=None,
+                    expires_seconds=None,
                 )
                 await self._propose(proposal.terms.instruction)
             case "added":
@@ -148,9 +154,15 @@ class Starting:
 
     async def _start(self, proposal: Proposal) -> None:
         drive = self._deeds.drive
+        if self._busy:
+            return
+        self._busy = True
         drive.terms.say("starting …")
         title = self._wishes.title or title_from(proposal.terms.instruction)
-        reply = await self._deeds.order(StartRun(terms=proposal.terms, title=title))
+        try:
+            reply = await self._deeds.order(StartRun(terms=proposal.terms, title=title))
+        finally:
+            self._busy = False
         if isinstance(reply, Refusal):
             drive.terms.say(sentence(reply))
             return
@@ -160,6 +172,10 @@ class Starting:
             drive.terms.show_added = False
             self._deeds.drafts.sent(None, proposal.terms.instruction)
             self._deeds.viewing.take(self._deeds.app.backend.snapshot())
+            if drive.run_in_view is not None:
+                # The operator went on to another session meanwhile, and stays there.
+                drive.say(f"{reply.run} has started", "grey")
+                return
             await self._deeds.viewing.view(reply.run)
             drive.composer.focus()
 
@@ -179,6 +195,11 @@ class Starting:
                 value=money(terms.budget) if terms.budget is not None else "",
             ),
             Field(name="turns", label="turns at most", value=str(terms.max_turns)),
+            Field(
+                name="work",
+                label="minutes of work at most",
+                value=f"{terms.working_seconds / 60:g}" if terms.working_seconds is not None else "",
+            ),
             Field(name="hours", label="hours from now", value=f"{hours:g}"),
             Field(name="mode", label="mode, by its own name", value=terms.mode),
             Field(
@@ -215,6 +236,14 @@ def wishes_of(values: dict[str, str], before: Wishes) -> Wishes | str:
     turns = values["turns"].strip()
     if not turns.isdecimal() or int(turns) < 1:
         return f"turns: {one_line(turns) or 'nothing'} is no whole number; write it as 40"
+    work = before.working_seconds
+    if text := values["work"].strip():
+        try:
+            work = round(float(text) * 60)
+        except (ValueError, OverflowError):
+            return f"minutes of work: {one_line(text)} is no number; write it as 60"
+        if work <= 0:
+            return "minutes of work: it must be more than nothing"
     try:
         seconds = int(float(values["hours"]) * 3600)
     except (ValueError, OverflowError):
@@ -232,6 +261,7 @@ def wishes_of(values: dict[str, str], before: Wishes) -> Wishes | str:
         mode=values["mode"].strip() or None,
         budget=budget,
         max_turns=int(turns),
+        working_seconds=work,
         expires_seconds=seconds,
         worktree=tree == "new",
     )

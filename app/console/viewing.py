@@ -13,11 +13,11 @@ from app.console.screens.asking import Quit, StopAllSheet
 from app.console.screens.reading import Details
 from app.console.views.announcing import announced
 from app.console.views.lists import ordered
-from app.console.views.standing import foreign
+from app.console.views.standing import ended, foreign
 from app.wording import sentence
-from coordinator.api import ConsoleSnapshot, Group, ReadTranscript, Seen, SessionView, TranscriptPage
+from coordinator.api import ConsoleSnapshot, Group, ReadTranscript, Seen, TranscriptPage
 from store.refusal import Refusal
-from store.vocab import RunId, TurnSource
+from store.vocab import RunId
 
 if TYPE_CHECKING:
     from app.console.deeds import Deeds
@@ -28,6 +28,8 @@ class Viewing:
         self._deeds = deeds
         self._page_of: RunId | None = None
         """The run whose page is in the transcript; its feed goes on from there."""
+        self._to_the_end = 0
+        """Pages that reach to the end of a run and are being read: nothing is drained meanwhile."""
         self._seen_timer: Timer | None = None
         self._visited = False
 
@@ -40,7 +42,7 @@ class Viewing:
         if picked or over:
             self._deeds.drive.say(f"recovered at start: {picked} picked up, {over} ended", "grey")
         snapshot = self._deeds.drive.snapshot
-        first = next((one for one in ordered(snapshot) if one.group is not Group.ENDED), None)
+        first = next((one for one in ordered(snapshot) if not ended(one)), None)
         asked = next((one for one in snapshot.sessions if one.run == options.run), None)
         if asked is not None:
             await self.view(asked.run)
@@ -55,18 +57,20 @@ class Viewing:
         if self._deeds.away:
             return
         before = self._deeds.drive.snapshot
+        self._deeds.returning.take(snapshot)
         self._deeds.drive.take(snapshot)
+        self._deeds.beside.take(snapshot)
+        self._deeds.waiting_list.take(snapshot)
         if self._deeds.app.options.announce and (said := announced(before, snapshot)):
             self._deeds.drive.say("; ".join(said), "grey")
         session = self._deeds.session
-        if session is not None:
-            self._set_history(session)
-            if self._page_of == session.run:
-                events, dropped = self._deeds.app.backend.drain(session.run)
-                if dropped:
-                    self._deeds.spawn(self._read_page(session.run))
-                elif events:
-                    self._deeds.drive.transcript.feed(events)
+        self._deeds.history.show()
+        if session is not None and self._page_of == session.run and not self._to_the_end:
+            events, dropped = self._deeds.app.backend.drain(session.run)
+            if dropped and not self._deeds.drive.transcript.goes_on:
+                self._deeds.spawn(self._read_page(session.run))
+            elif events:
+                self._deeds.drive.transcript.feed(events)
         screen = self._deeds.app.screen
         if isinstance(screen, Details):
             screen.take(snapshot, self._deeds.drive.now)
@@ -86,6 +90,8 @@ class Viewing:
 
     def _seen(self, run: RunId) -> None:
         self._seen_timer = None
+        if self._deeds.returning.away:
+            return  # it stands on a screen that nobody looks at
         if self._deeds.drive.run_in_view == run and self._deeds.drive.is_current and not self._deeds.away:
             self._visited = True
             self._deeds.spawn(self._deeds.quietly(Seen(run=run)))
@@ -94,7 +100,9 @@ class Viewing:
 
     async def view(self, run: RunId | None, *, focus: bool = True) -> None:
         """Bring a session into view, or the start form. Only ever called for a key, a click or an entered text."""
+        self._deeds.queueing.leave()
         self._deeds.drafts.leave(self._deeds.drive.run_in_view)
+        self._deeds.beside.comes_into_view(run)
         self._deeds.drive.run_in_view = run
         self._deeds.drive.decision_in_view = None
         self._page_of = None
@@ -106,20 +114,15 @@ class Viewing:
         composer = self._deeds.drive.composer
         composer.begin_anew()
         self._deeds.drafts.arrive(run)
+        self._deeds.history.show()
+        self._deeds.completing.edited()
         if session is not None:
-            self._set_history(session)
-            composer.commands = session.commands
             self._deeds.drive.transcript.show(session, None)
             self._deeds.spawn(self._read_page(session.run))
         self._deeds.drive.paint()
         if focus and self._deeds.drive.focus_place is not Where.KEYS:
             composer.focus()
         self.watch_seen()
-
-    def _set_history(self, session: SessionView) -> None:
-        said = (TurnSource.BRIEF, TurnSource.OPERATOR)
-        self._deeds.drive.composer.history_texts = tuple(turn.text for turn in session.turns if turn.source in said)
-        self._deeds.drive.composer.commands = session.commands
 
     async def _read_page(self, run: RunId) -> None:
         # What waits in the feed is in the page, unfinished words too.
@@ -138,11 +141,20 @@ class Viewing:
         elif isinstance(reply, Refusal):
             self._deeds.drive.say(sentence(reply))
 
-    async def read_older(self, run: RunId, before: int | None) -> None:
-        reply = await self._deeds.order(ReadTranscript(run=run, before=before))
-        if self._deeds.drive.run_in_view != run:
-            return
-        if isinstance(reply, TranscriptPage):
-            self._deeds.drive.transcript.prepend(reply)
-        else:
-            self._deeds.drive.transcript.older_failed()
+    async def read(self, asked: ReadTranscript) -> None:
+        """A part of the run that its transcript lacks. While the end of the run is read nothing is drained: what comes
+        meanwhile is in that page, or in the feed after it."""
+        to_the_end = asked.before is None and asked.around is None
+        self._to_the_end += to_the_end
+        try:
+            reply = await self._deeds.order(asked)
+        finally:
+            self._to_the_end -= to_the_end
+        transcript = self._deeds.drive.transcript
+        if self._deeds.drive.run_in_view == asked.run and transcript.waits_for(asked):
+            if isinstance(reply, TranscriptPage):
+                transcript.take_page(asked, reply)
+                self._deeds.searching.arrived()
+            else:
+                transcript.page_failed(asked)
+        self.take(self._deeds.drive.snapshot)

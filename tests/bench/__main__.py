@@ -22,8 +22,10 @@ BENCHES = {
     "hold": "Through the real coordinator and the real console",
     "poke": "Commands from another process",
     "stop": "The keeper process alone",
+    "stop_keys": "The stop key while everything is busy",
     "driver": "Reading what an agent prints",
     "transcript": "The conversation on the screen",
+    "console": "The console in a terminal, with a million lines behind it",
 }
 
 

@@ -41,7 +41,7 @@ def chunk(number: int) -> str:
 
 def fresh(view: Transcript) -> None:
     view.action_scroll_end()
-    view.show(session(working(1)), TranscriptPage(events=(), first=0, live_from=0))
+    view.show(session(working(1)), TranscriptPage(events=(), more_before=False))
     gc.collect()
 
 

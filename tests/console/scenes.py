@@ -27,6 +27,7 @@ from store.vocab import (
     AttentionKind,
     Billing,
     CustodyState,
+    DecisionId,
     DecisionKind,
     DecisionState,
     MicroUsd,
@@ -195,6 +196,44 @@ def full() -> ConsoleSnapshot:
     return make_snapshot(checkout(), *others())
 
 
+def crowd_of_waits() -> ConsoleSnapshot:
+    """Every kind of thing that can wait, over eight sessions."""
+
+    def told(number: int, run: int | None, kind: AttentionKind, text: str, minutes: float) -> AttentionView:
+        since = ago(int(minutes * MINUTE))
+        return AttentionView(id=number, run=None if run is None else RunId(run), kind=kind, text=text, since=since)
+
+    return replace(
+        full(),
+        attention=(
+            replace(told(6, 8, AttentionKind.DECISION, "Which database?", 120), decision=DecisionId(77), to_see=False),
+            told(2, 7, AttentionKind.CRASHED, "ended by itself (1)", 60),
+            told(1, 11, AttentionKind.STALLED, "silent for 3 minutes", 3),
+            told(3, None, AttentionKind.PAGE, "this ledger is older than its mark: it was restored", 1),
+            told(5, 15, AttentionKind.ENDS_SOON, "its time is up in 9 minutes", 0.8),
+            told(4, 9, AttentionKind.BUDGET, "has used 80 % of its money", 0.5),
+        ),
+    )
+
+
+def many() -> ConsoleSnapshot:
+    """More than there is room for: thirty ended ones, some of another day."""
+    over = (
+        make_session(
+            20 + n,
+            f"finished thing {n}",
+            group=Group.ENDED,
+            in_flight=None,
+            custody=CustodyState.CLOSED,
+            outcome=RunOutcome.FINISHED,
+            reason="finished",
+            ended_at=ago((40 + n * 60) * MINUTE),
+        )
+        for n in range(30)
+    )
+    return make_snapshot(checkout(), *others(), *over)
+
+
 def only(session) -> Callable[[], ConsoleSnapshot]:  # type: ignore[no-untyped-def]
     return lambda: make_snapshot(session)
 
@@ -348,6 +387,23 @@ SCENES: dict[str, Scene] = {
             )
         )
     ),
+    "working-time": Scene(
+        lambda: make_snapshot(
+            checkout(
+                decisions=(),
+                queued=(),
+                group=Group.NEEDS_YOU,
+                past_work=True,
+                budget=make_budget(working_ms=61 * MINUTE),
+            ),
+            attention=(
+                AttentionView(
+                    id=1, run=RunId(12), kind=AttentionKind.BUDGET, text="has used its working time", since=ago(MINUTE)
+                ),
+            ),
+        ),
+        to_the_card,
+    ),
     "ends-soon": Scene(
         lambda: make_snapshot(
             checkout(decisions=(), queued=(), budget=make_budget(expires_at=Millis(NOW + 9 * MINUTE))),
@@ -385,6 +441,20 @@ SCENES: dict[str, Scene] = {
     "commands": Scene(full, presses("ctrl+p")),
     "models": Scene(full, presses("escape", "M")),
     "form": Scene(make_snapshot, None),
+    "queue": Scene(crowd_of_waits, presses("escape", "a")),
+    "filter": Scene(many, presses("escape", "F", *"finished 1")),
+    "filter-empty": Scene(many, presses("escape", "F", *"zzz", "enter")),
+    "many": Scene(many),
+    "away": Scene(lambda: replace(full(), last_here=ago(47 * MINUTE))),
+    "away-paused": Scene(
+        lambda: replace(
+            make_snapshot(
+                *(replace(one, paused=one.group is not Group.ENDED) for one in (checkout(decisions=()), *others()))
+            ),
+            last_here=ago(47 * MINUTE),
+        )
+    ),
+    "beside": Scene(full, presses("escape", "vertical_line")),
     "keys": Scene(full, presses("escape")),
     "foreign": Scene(only(make_session(5, "held elsewhere", owner="mara's other console (pid 812)"))),
     "storage": Scene(

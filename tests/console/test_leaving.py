@@ -1,11 +1,15 @@
 """Stop, interrupt, stop all, quit, budgets and the way back: what each press does, and what it does not."""
 
+from dataclasses import replace
+
 from app.console.options import ConsoleOptions
 from app.console.screens.asking import Quit, StopAllSheet
 from app.console.screens.reading import Help
+from app.console.views.ink import plain
 from coordinator.api import (
     CloseAll,
     Extend,
+    Finish,
     Interrupt,
     LeaveAll,
     Resume,
@@ -146,6 +150,39 @@ async def test_at_a_budget_one_key_extends_and_another_takes_an_amount() -> None
         await alone(app, pilot, "enter")
         await eventually(lambda: len(backend.given(Extend)) == 2)
         assert backend.given(Extend)[1].money == 2_500_000
+
+
+async def test_past_its_working_time_one_key_extends_it_and_another_interrupts() -> None:
+    async with console(SCENES["working-time"].snapshot()) as (app, pilot, backend):
+        await alone(app, pilot, "tab")
+        await ripe_card(app)
+        await alone(app, pilot, "1")
+        await eventually(lambda: backend.given(Extend))
+        assert backend.given(Extend) == [Extend(run=RunId(12), working_seconds=3600)]
+        await alone(app, pilot, "tab")
+        await ripe_card(app)
+        await alone(app, pilot, "2")
+        await typed(app, pilot, "30")
+        await alone(app, pilot, "enter")
+        await eventually(lambda: len(backend.given(Extend)) == 2)
+        assert backend.given(Extend)[1] == Extend(run=RunId(12), working_seconds=1800)
+        await alone(app, pilot, "tab")
+        await ripe_card(app)
+        await alone(app, pilot, "3")
+        await eventually(lambda: backend.given(Interrupt))
+        assert not backend.given(Stop)
+
+
+async def test_a_key_for_the_turn_that_went_on_is_none_for_the_run_that_holds() -> None:
+    scene = SCENES["working-time"].snapshot()
+    async with console(scene) as (app, pilot, backend):
+        await alone(app, pilot, "tab")
+        await ripe_card(app)
+        over = replace(scene.sessions[0], past_work=False, at_budget=True, in_flight=None)
+        backend.push(replace(scene, sessions=(over, *scene.sessions[1:])))
+        await eventually(lambda: "HOLDS AT ITS BUDGET" in plain(app.drive.card.face_widget.rows[0]))
+        await alone(app, pilot, "3")
+        assert not backend.given(Finish) and not backend.given(Interrupt)
 
 
 async def test_enter_with_nothing_written_resumes_what_paused() -> None:

@@ -1,5 +1,6 @@
 """A list to choose one row from: the command list, the pickers of model and mode, what waits. Dead rows say why."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from textual import events
@@ -29,13 +30,24 @@ class Choose(Sheet[str | None]):
     Choose #chosen-rows { height: auto; max-height: 20; }
     """
 
-    def __init__(self, heading: str, rows: tuple[Row, ...], *, typed: bool = False, current: str | None = None) -> None:
+    def __init__(
+        self,
+        heading: str,
+        rows: tuple[Row, ...],
+        *,
+        typed: bool = False,
+        current: str | None = None,
+        on_lit: Callable[[str], None] | None = None,
+    ) -> None:
         super().__init__(heading, "type to narrow   ↑ ↓ Enter   Esc back" if typed else "↑ ↓ Enter   Esc back")
         self._all = rows
+        self._with_keys = any(one.key for one in rows)
         self._typed = typed
         self._text = ""
         self._at = next((at for at, row in enumerate(rows) if row.value == current), 0)
         self._current = current
+        self._on_lit = on_lit
+        """Told of each row that is lit, to show what it would be like."""
         self.list = WindowedLines(id="chosen-rows")
 
     def body(self) -> ComposeResult:
@@ -70,6 +82,8 @@ class Choose(Sheet[str | None]):
             )
         rows = self.shown_rows
         self._at = min(self._at, max(len(rows) - 1, 0))
+        if self._on_lit is not None and self.chosen is not None:
+            self._on_lit(self.chosen.value)
         lines: list[Line] = [self._line(row, at == self._at, width) for at, row in enumerate(rows)]
         if not lines:
             lines = [(Span("nothing is called so", "grey"),)]
@@ -79,7 +93,7 @@ class Choose(Sheet[str | None]):
 
     def _line(self, row: Row, here: bool, width: int) -> Line:
         on = " on-sel" if here else ""
-        keys = f"{row.key:<8}" if any(one.key for one in self._all) else ""
+        keys = f"{row.key:<8}" if self._with_keys else ""
         mark = "✓ " if row.value == self._current else "  " if self._current is not None else ""
         beside = row.dead or row.beside
         room = width - cells(keys) - cells(mark)
@@ -97,7 +111,7 @@ class Choose(Sheet[str | None]):
         match event.key:
             case "escape":
                 self.dismiss(None)
-            case "down" | "ctrl+n":
+            case "down" | "ctrl+n" | "ctrl+r":
                 self._at += 1
             case "up":
                 self._at = max(self._at - 1, 0)

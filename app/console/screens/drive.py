@@ -15,26 +15,29 @@ from app.console.keys import Key, Where
 from app.console.options import ConsoleOptions
 from app.console.presses import KeyGate
 from app.console.views.actions import Situation, hints_line
-from app.console.views.bars import console_title, queue_lines, session_title, state_line
+from app.console.views.attention import queue
+from app.console.views.away import Away, away_lines
+from app.console.views.bars import beside_title, console_title, queue_lines, rule_line, session_title, state_line
 from app.console.views.ending import ended_lines, ending_lines
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import Line, Span, cut, one_line
+from app.console.views.layout import NARROW, RICH, Columns, columns
 from app.console.views.lists import list_picture, strip_line
 from app.console.views.panel import panel_lines
-from app.console.views.standing import all_waiting, ended, ends_soon, foreign, session_of, waiting, waiting_since
+from app.console.views.standing import ended, ends_soon, foreign, session_of, waiting, waiting_since
 from app.console.views.start import empty_lines
+from app.console.widgets.besidepane import BesidePane
 from app.console.widgets.card import Card
 from app.console.widgets.composer import Composer
+from app.console.widgets.filterline import FilterLine
 from app.console.widgets.lines import Lines, WindowedLines
+from app.console.widgets.searchline import SearchLine
 from app.console.widgets.sessions import SessionList, SessionTitle
 from app.console.widgets.terms import TermsBar
 from app.console.widgets.transcript import Transcript
 from app.wording import age
 from coordinator.api import ConsoleSnapshot, DecisionView, Group, Proposal, SessionView
 from store.vocab import DecisionId, Millis, RunId
-
-NARROW = 100
-RICH = 160
 
 
 class Drive(Screen[None]):
@@ -51,6 +54,14 @@ class Drive(Screen[None]):
         self.run_in_view: RunId | None = None
         self.decision_in_view: DecisionId | None = None
         """The one that the card shows, as long as it waits."""
+        self.run_beside: RunId | None = None
+        """Shown next to the one in view, to be read only."""
+        self.filter_words = ""
+        """What the list is narrowed to; '' for all."""
+        self.away: Away | None = None
+        """What is told above the text to an operator who was away."""
+        self.unread = 0
+        """What came below the reader of the conversation in view, as last told."""
         self.panel_wanted = True
         self.zoomed = False
         self.covered = False
@@ -60,6 +71,8 @@ class Drive(Screen[None]):
         self.on_key_in_keys: Callable[[str], bool] = lambda key: False
         """What a key in the keys focus does; set by the app."""
         self.on_shown: Callable[[], None] = lambda: None
+        self.writing_words: Callable[[], str] = lambda: ""
+        """What Enter would do with what stands in the composer; set by the app."""
         self.title_bar = Lines(id="title", grows=False)
         self.strip = Lines(id="strip", grows=False)
         self.state = Lines(id="state", grows=False)
@@ -71,9 +84,15 @@ class Drive(Screen[None]):
         self.card = Card(gate, options.monotonic, glyphs, options.home)
         self.terms = TermsBar(gate, options.monotonic, glyphs)
         self.rule = Lines(id="rule", grows=False)
+        self.offers = Lines(id="offers")
+        """What could complete the word that is being written."""
         self.prompt = Lines(id="prompt", grows=False)
         self.composer = Composer(gate)
         self.queue = Lines(id="queue")
+        self.away_block = Lines(id="away")
+        self.beside = BesidePane(glyphs)
+        self.filter_line = FilterLine()
+        self.search_line = SearchLine()
         self.panel = WindowedLines(id="panel")
         self.status = Lines(id="status", grows=False)
         self.hints = Lines(id="hints", grows=False)
@@ -89,16 +108,21 @@ class Drive(Screen[None]):
                 yield self.session_title
                 yield self.transcript
                 yield self.empty
+                yield self.away_block
                 yield self.block
                 yield self.card
                 yield self.terms
                 yield self.rule
+                yield self.offers
                 with Horizontal(id="writing"):
                     yield self.prompt
                     yield self.composer
                 yield self.queue
+            yield self.beside
             yield self.panel
         yield self.status
+        yield self.filter_line
+        yield self.search_line
         yield self.hints
 
     def on_mount(self) -> None:
@@ -129,6 +153,10 @@ class Drive(Screen[None]):
             return Where.CARD
         if focused is self.terms:
             return Where.TERMS
+        if focused is self.filter_line:
+            return Where.FILTER
+        if focused is self.search_line:
+            return Where.SEARCH
         return Where.KEYS
 
     @property
@@ -166,18 +194,24 @@ class Drive(Screen[None]):
         self.set_class(self.zoomed, "-zoomed")
         self.set_class((self.size.height or self.app.size.height) < 24, "-low")
         self.set_class(session is None, "-no-session")
-        self.set_class(session is not None and self.panel_wanted, "-panel")
+        parts = self.columns
+        self.set_class(parts.panel > 0, "-panel")
+        self.set_class(parts.beside > 0, "-beside")
         self.title_bar.put((console_title(snapshot, now, width, home, glyphs),))
         if self.wide:
-            list_width = (38 if width >= RICH else 32) - 2
-            self.session_list.show(list_picture(snapshot, self.run_in_view, now, list_width, glyphs), self.run_in_view)
+            list_width, rows = (38 if width >= RICH else 32) - 2, self.session_list.size.height or None
+            picture = list_picture(
+                snapshot, self.run_in_view, now, list_width, glyphs, room=rows, words=self.filter_words
+            )
+            self.session_list.show(picture, self.run_in_view)
         else:
-            self.strip.put((strip_line(snapshot, self.run_in_view, width - 2, glyphs),))
+            words = self.filter_words
+            self.strip.put((strip_line(snapshot, self.run_in_view, width - 2, glyphs, words=words),))
             self.state.put((state_line(session, now, width - 2, glyphs) if session is not None else (),))
         self._paint_centre(session, now)
-        if session is not None and self.wide and self.panel_wanted:
-            panel_width = (40 if width >= RICH else 30) - 2
-            self.panel.put_window(panel_lines(session, now, panel_width, glyphs))
+        if session is not None and parts.panel:
+            self.panel.put_window(panel_lines(session, now, parts.panel - 2, glyphs))
+        self._paint_beside(parts, now)
         self.paint_status()
         self.paint_hints()
         self._set_tick()
@@ -190,26 +224,76 @@ class Drive(Screen[None]):
             self.queue.put(())
         else:
             row, parts = session_title(session, width, self.glyphs, self.options.home)
-            self.session_title.put((row,))
+            # With another one beside it, the one that keys and text go to is lit.
+            on = " on-sel" if self.columns.beside else ""
+            self.session_title.put((tuple(Span(span.text, span.ink + on) for span in row),))
             self.session_title.parts = parts
             self.block.put(self._block_rows(session, now, width - 2))
             self.queue.put(queue_lines(session, width - 2, now))
+        self._paint_away()
         low = (self.size.height or self.app.size.height) <= 24
         self.composer.styles.max_height = 4 if low and session is not None and session.queued else 5
-        self.rule.put(((Span(self.glyphs.rule * width, "faint"),),))
+        self.paint_rule()
         self._paint_card(session, now)
         self.terms.show(self.proposal if session is None else None, now)
         self.composer.placeholder = self._placeholder(session)
 
     @property
-    def centre_width(self) -> int:
+    def columns(self) -> Columns:
+        here = self.session is not None
+        other = here and session_of(self.snapshot, self.run_beside) is not None
         width = self.size.width or self.app.size.width
-        if not self.wide or self.zoomed:
-            return width - 2
-        sides = 38 + 40 if width >= RICH else 32 + 30
-        if self.session is None or not self.panel_wanted:
-            sides = 38 if width >= RICH else 32
-        return width - sides - 2
+        return columns(width, panel=here and self.panel_wanted, beside=other, zoomed=self.zoomed)
+
+    @property
+    def centre_width(self) -> int:
+        return self.columns.text
+
+    @property
+    def tall(self) -> int:
+        return self.size.height or self.app.size.height
+
+    def _paint_away(self) -> None:
+        most = 3 if self.tall < 30 else max(self.tall // 3, 4)
+        resume = {Where.COMPOSER: "Esc, then A" if self.composer.text else "Enter", Where.KEYS: "A"}
+        key = resume.get(self.focus_place, "Esc, then A")
+        self.away_block.put(away_lines(self.snapshot, self.away, self.centre_width - 2, most, self.glyphs, resume=key))
+
+    def _paint_beside(self, parts: Columns, now: Millis) -> None:
+        other = session_of(self.snapshot, self.run_beside)
+        if other is None or not parts.beside:
+            return
+        self.beside.styles.width = parts.beside
+        unread = self.beside.transcript.unread
+        row = beside_title(self.snapshot, other, now, parts.beside - 2, self.glyphs, unread=unread)
+        self.beside.title_line.put((row,))
+
+    @property
+    def searching(self) -> bool:
+        return self.has_class("-searching")
+
+    def begin_search(self) -> None:
+        self.add_class("-searching")
+        self.search_line.begin()
+
+    def end_search(self) -> None:
+        self.remove_class("-searching")
+        self.focus_keys()
+
+    def tell_search(self, words: str) -> None:
+        """How far the search is: in its own row while it is open, else in the status row."""
+        if self.searching:
+            self.search_line.tell(words)
+        elif words:
+            self.say(f"/{self.search_line.text}   {words}   n N next, before   Esc done", "grey")
+
+    def begin_filter(self) -> None:
+        self.add_class("-filtering")  # what is not displayed cannot have the focus
+        self.filter_line.begin(self.filter_words)
+
+    def end_filter(self) -> None:
+        self.focus_keys()
+        self.paint()
 
     def _block_rows(self, session: SessionView, now: Millis, width: int) -> tuple[Line, ...]:
         height = max(self.size.height // 3, 6)
@@ -236,14 +320,14 @@ class Drive(Screen[None]):
             and not foreign(session)
             and not ended(session)
             and session.ending is None
-            and (session.at_budget or ends_soon(self.snapshot, session))
+            and (session.at_budget or session.past_work or ends_soon(self.snapshot, session))
         )
         since = (
             chosen.asked_at
             if chosen is not None
             else (waiting_since(self.snapshot, session) if session is not None else None)
         )
-        others = len(live) > 1 or len(all_waiting(self.snapshot)) > 1
+        others = len(live) > 1 or len(queue(self.snapshot)) > 1
         self.card.show(
             session if chosen is not None or limited else None,
             chosen,
@@ -272,11 +356,18 @@ class Drive(Screen[None]):
             return "This session has ended: Esc, then s starts a new one"
         return ""
 
+    def paint_rule(self) -> None:
+        """Above the text; in it, what came below while the reader is further up."""
+        self.rule.put((rule_line(self.centre_width, self.unread, self.glyphs),))
+
     def paint_status(self) -> None:
         width = (self.size.width or self.app.size.width) - 2
         session = self.session
         if self.said.text:
             row: Line = (Span(cut(self.said.text, width), self.said.ink),)
+        elif writing := self.writing_words():
+            # Before all else: it must be known before Enter.
+            row = (Span(cut(writing, width), "grey"),)
         elif self.snapshot.storage_trouble:
             row = (Span(cut(f"{self.glyphs.ended} {one_line(self.snapshot.storage_trouble)}", width), "red"),)
         elif (general := self._general_words()) is not None:
@@ -285,8 +376,6 @@ class Drive(Screen[None]):
             row = (Span("interrupting the turn; what waits in the line stays there", "grey"),)
         elif session is not None and session.status:
             row = (Span(cut(one_line(session.status), width), "grey"),)
-        elif (slash := self._slash_words()) is not None:
-            row = (Span(cut(slash, width), "grey"),)
         else:
             row = ()
         self.status.put((row,))
@@ -296,7 +385,7 @@ class Drive(Screen[None]):
         snapshot = self.snapshot
         loose = next((one for one in snapshot.attention if one.run is None), None)
         if loose is not None:
-            return f"{self.glyphs.needs} needs a person: {one_line(loose.text)}"
+            return f"{self.glyphs.needs} needs a person: {one_line(loose.text)} (a lists it, x there puts it away)"
         paused = sum(1 for one in snapshot.sessions if one.paused and not ended(one))
         if paused:
             return f"{self.glyphs.needs} {paused} paused, you were away: Enter in an empty text resumes all"
@@ -305,20 +394,6 @@ class Drive(Screen[None]):
             minutes = max(round(snapshot.away_in / 60), 1)
             return f"are you there? runs pause in {minutes}m; any key keeps them going"
         return None
-
-    def _slash_words(self) -> str | None:
-        """Which way a leading slash goes, said before Enter."""
-        text, session = self.composer.text, self.session
-        if session is None or not text.startswith("/"):
-            return None
-        name = text[1:].split(maxsplit=1)[0] if text[1:].strip() else ""
-        about = dict(session.commands).get(name)
-        if about is not None:
-            return f"will run /{one_line(name)} in {session.agent}: {one_line(about)}"
-        near = [one for one, _ in session.commands if name and one.startswith(name)]
-        if near:
-            return f"Tab: /{', /'.join(one_line(one) for one in near[:6])}"
-        return "sent as text"
 
     def paint_hints(self) -> None:
         self.hints.put((hints_line(self.situation(), self.size.width or self.app.size.width, self.table),))
@@ -339,7 +414,7 @@ class Drive(Screen[None]):
         session = self.session
         live = session is not None and session.group in (Group.WORKING, Group.NEEDS_YOU) and not foreign(session)
         ending = session is not None and session.ending is not None
-        if self.options.now is not None and (live or ending or all_waiting(self.snapshot)):
+        if self.options.now is not None and (live or ending or queue(self.snapshot)):
             self._tick.resume()
         else:
             self._tick.pause()
@@ -362,9 +437,12 @@ class Drive(Screen[None]):
         self.on_shown()
 
     def on_descendant_focus(self) -> None:
+        self.set_class(self.focused is self.filter_line, "-filtering")
+        self._paint_away()
         self.paint_hints()
 
     def on_descendant_blur(self) -> None:
+        self.set_class(self.focused is self.filter_line, "-filtering")
         self.paint_hints()
 
     def on_key(self, event: events.Key) -> None:

@@ -5,9 +5,10 @@ The key that is off and the row of the list that is grey say the same sentence, 
 
 from dataclasses import dataclass
 
-from app.console.keys import TABLE, Key, Where, canonical, shown
+from app.console.keys import TABLE, Key, Where, canonical, shown, written
+from app.console.views.attention import queue
 from app.console.views.ink import Line, Span, cells
-from app.console.views.standing import all_waiting, ended, foreign, in_flight, session_of, waiting
+from app.console.views.standing import ended, foreign, in_flight, session_of, waiting
 from coordinator.api import ConsoleSnapshot, Group, SessionView
 from store.vocab import RunId
 
@@ -29,7 +30,8 @@ class Situation:
 _NEEDS_SESSION = frozenset(
     {
         "stop", "interrupt", "details", "panel", "continue", "finish", "rename", "pin", "seen", "model", "mode",
-        "release", "unqueue", "zoom", "scroll", "turn", "fold", "copy",
+        "release", "unqueue", "zoom", "beside", "swap", "scroll", "turn", "fold", "copy", "search", "search-next",
+        "search-previous", "open",
     }
 )  # fmt: skip
 _NEEDS_HOLD = frozenset({"stop", "interrupt", "finish", "model", "mode", "release", "unqueue"})
@@ -52,7 +54,7 @@ def why_dead(action: str, at: Situation) -> str | None:
 def _of_its_own(action: str, at: Situation, session: SessionView | None) -> str | None:
     match action:
         case "next-waiting" | "waiting-list":
-            return None if all_waiting(at.snapshot) else "nothing waits for you"
+            return None if queue(at.snapshot) else "nothing waits for you: Esc, then J and K go through the sessions"
         case "stop-all":
             return None if holds(at.snapshot) else "nothing is held"
         case "new-session":
@@ -65,7 +67,7 @@ def _of_its_own(action: str, at: Situation, session: SessionView | None) -> str 
             return None if any(one.paused for one in at.snapshot.sessions) else "nothing is paused"
         case "panel":
             return None if at.wide else "the panel needs a screen of 100 columns; l shows the same"
-        case "session-down" | "session-up":
+        case "session-down" | "session-up" | "filter":
             return None if at.snapshot.sessions else "there is no session"
         case _:
             return None if session is None else _with_session(action, session)
@@ -121,6 +123,8 @@ _HINTS: dict[Where, tuple[str, ...]] = {
     Where.CARD: ("answer", "card-scroll", "open-all", "card-back", "stop", "next-waiting"),
     Where.TERMS: ("start", "preset", "full-form", "added-text", "practice", "terms-back"),
     Where.KEYS: ("write", "session-down", "scroll", "details", "new", "help"),
+    Where.FILTER: ("filter-keep", "filter-clear", "stop", "next-waiting"),
+    Where.SEARCH: ("search-keep", "search-back"),
     Where.ANYWHERE: ("stop", "stop-all", "next-waiting", "quit"),
 }
 
@@ -138,7 +142,8 @@ def hint_words(row: Key, at: Situation) -> str:
 
 def hints_line(at: Situation, width: int, table: tuple[Key, ...] = TABLE) -> Line:
     row: list[Span] = [Span(" ")]
-    right: Line = (Span("^P ", "blue"), Span("all commands ", "grey"))
+    commands = next(shown(row) for row in table if row.action == "commands")
+    right: Line = (Span(f"{commands} ", "blue"), Span("all commands ", "grey"))
     room = width - cells(right) - 2
     for key, words in hints(at, table):
         part = (Span(f"{key} ", "blue"), Span(f"{words}  ", "grey"))
@@ -182,9 +187,9 @@ def help_lines(width: int, table: tuple[Key, ...] = TABLE) -> tuple[Line, ...]:
             lines.append(())
         lines.append((Span(where.value.upper(), "grey strong"),))
         for row in rows:
-            keys = shown(row)
-            others = ""
-            lines.append((Span(f"  {keys:<12}", "blue"), Span(row.words + others, "text")))
+            others = [written(key) for key in row.keys[1:]] if row.shown.count(" ") + 1 < len(row.keys) else []
+            also = f" (also {', '.join(others)})" if others and not row.inner else ""
+            lines.append((Span(f"  {shown(row):<12}", "blue"), Span(row.words + also, "text")))
     lines += [
         (),
         (Span("FOR SCREEN READERS", "grey strong"),),

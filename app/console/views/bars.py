@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 
+from app.console.views.attention import queue
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import Line, Span, cells, cut, cut_path, one_line, sides
+from app.console.views.lists import glyph_of
 from app.console.views.standing import (
-    all_waiting,
+    doing,
+    ended,
     ended_words,
     in_flight,
     practice,
@@ -14,12 +17,12 @@ from app.console.views.standing import (
     title_of,
 )
 from app.wording import age, mode_words, money, short_path
-from coordinator.api import ConsoleSnapshot, Group, SessionView
+from coordinator.api import ConsoleSnapshot, SessionView
 from store.vocab import Millis
 
 
 def console_title(snapshot: ConsoleSnapshot, now: Millis, width: int, home: str, glyphs: Glyphs) -> Line:
-    needs = all_waiting(snapshot)
+    needs = queue(snapshot)
     today = money(snapshot.today)
     if snapshot.today_limit is not None:
         today = f"{today} of {money(snapshot.today_limit)}"
@@ -29,8 +32,8 @@ def console_title(snapshot: ConsoleSnapshot, now: Millis, width: int, home: str,
         verb = "needs" if len(needs) == 1 else "need"
         words = f"{glyphs.needs} {len(needs)} {verb} you"
         if width >= 100:
-            words += f", oldest {age(now - needs[0][0])}"
-        call = (Span(words, "amber strong"), Span("  ^O", "amber"))
+            words += f", oldest {age(now - needs[0].since)}"
+        call = (Span(words, "amber strong"), Span(f"  {glyphs.waiting_key}", "amber"))
     name: Line = (Span(" footplate", "strong bright"),)
     repository = snapshot.repository
     room = width - cells(name) - cells(call) - cells(right) - 8
@@ -86,6 +89,17 @@ def session_title(session: SessionView, width: int, glyphs: Glyphs, home: str) -
     return row, tuple(places)
 
 
+def beside_title(
+    snapshot: ConsoleSnapshot, session: SessionView, now: Millis, width: int, glyphs: Glyphs, *, unread: int
+) -> Line:
+    """Of the session that is only read along: how it stands, and that keys do not go there."""
+    sign = glyph_of(session, glyphs)
+    told = doing(snapshot, session, now, ticking=False)
+    new: Line = (Span(f"{unread} new below  ", "amber"),) if unread else ()
+    left: Line = (sign, Span(f" {session.run} ", "grey"), Span(title_of(session), "text"))
+    return sides(left, (*new, Span(cut(told.text, max(width // 3, 10)), told.ink), Span("  b swaps", "blue")), width)
+
+
 _SHORT_MODES = {
     "default": "asks",
     "manual": "asks",
@@ -111,7 +125,7 @@ def state_line(session: SessionView, now: Millis, width: int, glyphs: Glyphs) ->
     turn = in_flight(session)
     if session.ending is not None:
         parts.append("ending")
-    elif session.group is Group.ENDED:
+    elif ended(session):
         parts.append(ended_words(session))
     elif turn is not None:
         tool = (
@@ -149,6 +163,16 @@ def queue_lines(session: SessionView, width: int, now: Millis) -> tuple[Line, ..
     tail = f"”{count}, {when}"
     text = cut(one_line(session.queued[0].text), max(width - cells(tail) - 8, 8))
     return (cut_row(Span(f"next: “{text}{tail}", "grey"), width),)
+
+
+def rule_line(width: int, unread: int, glyphs: Glyphs) -> Line:
+    """The rule above the text, and in it how much came below while the reader is further up."""
+    if not unread:
+        return (Span(glyphs.rule * width, "faint"),)
+    words = f" {unread:,} new below: G "
+    right = min(4, max(width - cells(words), 0))
+    left = max(width - cells(words) - right, 0)
+    return (Span(glyphs.rule * left, "faint"), Span(cut(words, width), "blue"), Span(glyphs.rule * right, "faint"))
 
 
 def cut_row(span: Span, width: int) -> Line:

@@ -13,9 +13,9 @@ from app.console.views.diff import diff_of_input, diff_rows, looks_like_diff
 from app.console.views.form import Form
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import Line, Span, cells, cut, flow, indent, literal, one_line, sides, wrap
-from app.wording import clock, money, short_path
+from app.wording import short_path
 from coordinator.api import DecisionView, SessionView
-from store.vocab import DecisionKind, MicroUsd
+from store.vocab import DecisionKind
 
 _UNCOVERED = ("&&", "||", ";", "$(", "`", "|", "\n", ">", "<(")
 """Where one of these stands in a command, a rule about how it begins could not hold."""
@@ -229,53 +229,6 @@ def unanswered_words(form: Form) -> str:
     return f"not answered: {', '.join(names)}. Enter again sends it so"
 
 
-HOUR = 3600
-
-
-def extension(session: SessionView) -> MicroUsd:
-    """What one key adds at a budget: as much again as was agreed at first."""
-    terms = session.terms
-    first = terms.budget if terms is not None and terms.budget else session.budget.limit
-    return first if first else MicroUsd(1_000_000)
-
-
-def limit_face(session: SessionView, width: int, *, at_budget: bool) -> Face:
-    """At a budget, and shortly before an end time: nothing is lost, and what may be done about it."""
-    budget = session.budget
-    if at_budget:
-        spent = money(budget.spent, guess=budget.guessed)
-        words = f"{spent} of {money(budget.limit)}. Nothing is lost, nothing runs."
-        head = f"{session.run} holds at its budget"
-        more = f"extend by {money(extension(session))}"
-        other = "extend by …"
-    else:
-        words = f"Its terms end at {clock(budget.expires_at)}; then it is ended by Footplate."
-        head = f"{session.run} ends soon"
-        more, other = "extend by 1 hour", "extend by … hours"
-    return Face(
-        head=head,
-        body=_text_rows(words, width),
-        facts=(),
-        options=(
-            Option(key="1", label=more, verb="extend"),
-            Option(key="2", label=other, verb="extend-by"),
-            Option(key="3", label="finish", verb="finish"),
-            Option(key="4", label="stop", verb="stop"),
-        ),
-    )
-
-
-def amount_of(text: str, *, at_budget: bool) -> int | str:
-    """What was typed after *extend by …*: millionths of a dollar, or seconds; a sentence where it is no number."""
-    try:
-        value = float(text.strip())
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 100_000:
-        return f"{one_line(text) or 'nothing'} is no amount: write it as {'5.00' if at_budget else '1.5'}"
-    return round(value * 1_000_000) if at_budget else round(value * HOUR)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CardState:
     """How a card stands just now, beside what it says."""
@@ -335,7 +288,7 @@ def card_picture(face: Face, state: CardState, width: int, height: int, glyphs: 
         lines.append(indent((Span(words, "amber" if below else "grey"),), 2))
     lines += [indent(row, 2) for row in facts]
     lines += [indent(_dim(row) if not alive or state.busy else row, 2) for row in options]
-    lines.append(indent(_foot(face, state, inner, folded), 2))
+    lines.append(indent(_foot(face, state, inner, glyphs, folded=folded), 2))
     return CardPicture(lines=tuple(lines), body_rows=body_rows, max_offset=max_offset, alive=alive)
 
 
@@ -358,14 +311,14 @@ def _dim(row: Line) -> Line:
     return tuple(Span(span.text, "grey") for span in row)
 
 
-def _foot(face: Face, state: CardState, width: int, folded: bool) -> Line:
+def _foot(face: Face, state: CardState, width: int, glyphs: Glyphs, *, folded: bool) -> Line:
     if state.busy:
         return (Span(state.busy, "grey"),)
     if state.said:
         return (Span(cut(state.said, width), "amber"),)
     right: Line = (Span("o open all", "grey"),) if folded else ()
     if not state.focused:
-        words = "^O moves here · your draft stays"
+        words = f"{glyphs.waiting_key} moves here · your draft stays"
     else:
         parts = [face.hint] if face.listed and face.hint else []
         parts += ["n note"] if face.listed else []

@@ -22,6 +22,7 @@ from app.wording import (
     turn_line,
     turn_money,
     turn_source,
+    work_time,
 )
 from coordinator.api import SessionView
 from store.vocab import Millis
@@ -195,6 +196,7 @@ def _terms(session: SessionView, now: Millis, width: int) -> list[Line]:
             ("program", f"{one_line(terms.program)} {one_line(terms.agent_version)}"),
             ("at its budget", "it holds and asks" if terms.at_budget == "hold" else "it is ended"),
             ("money", money(terms.budget) if terms.budget is not None else "no limit"),
+            ("working time", work_time(terms.working_seconds * 1000) if terms.working_seconds else "no limit"),
             ("may be away", age(terms.attendance_seconds * 1000)),
             ("rules", "; ".join(one_line(rule) for rule in terms.rules)),
         ],

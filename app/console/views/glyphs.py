@@ -22,6 +22,9 @@ class Glyphs:
     minus: str = "−"
     more: str = "▸"
     pin: str = "▴"
+    waiting_key: str = "^O"
+    """The key to what waits, and to all commands: as this operator has them."""
+    commands_key: str = "^P"
 
     def of(self, group: Group) -> str:
         return {

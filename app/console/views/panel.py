@@ -3,13 +3,14 @@
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import EMPTY, Line, Span, cells, cut, cut_path, one_line, sides
 from app.console.views.standing import ended, spent_of
-from app.wording import coarse_age, moment, money
+from app.wording import coarse_age, moment, money, turn_money, turn_source, work_time
 from coordinator.api import SessionView
 from store.vocab import Millis
 
 PLAN_ROWS = 9
 CHANGED_ROWS = 8
 BACKGROUND_ROWS = 5
+LAST_TURNS = 4
 
 
 def gauge(share: float, width: int, glyphs: Glyphs) -> Line:
@@ -34,6 +35,7 @@ def panel_lines(session: SessionView, now: Millis, width: int, glyphs: Glyphs) -
         _background(session, width, glyphs),
         _changed(session, width, glyphs),
         _limits(session, now, width, glyphs),
+        _last_turns(session, width),
     ]
     lines: list[Line] = []
     for block in blocks:
@@ -126,7 +128,8 @@ def _limits(session: SessionView, now: Millis, width: int, glyphs: Glyphs) -> li
         share = budget.spent / budget.limit
         percent = f"  {round(share * 100)}%" if budget.spent else ""  # a share of what is not known would be a claim
         rows.append(_heading("MONEY", f"{spent_of(session)}{percent}", width))
-        rows.append(gauge(share, width, glyphs))
+        if budget.spent:  # an empty gauge says nothing that the row above does not say, and looks like a fault
+            rows.append(gauge(share, width, glyphs))
     else:
         rows.append(_heading("MONEY", f"{spent_of(session)}, no limit", width))
     if budget.turn_so_far is not None:
@@ -135,11 +138,24 @@ def _limits(session: SessionView, now: Millis, width: int, glyphs: Glyphs) -> li
         n = budget.unknown_turns
         rows.append(_heading("", f"{n} {'turn' if n == 1 else 'turns'} of unknown cost", width, "amber"))
     rows.append(_heading("TURNS", f"{budget.turns} of {budget.max_turns}", width))
-    worked = coarse_age(budget.working_ms)
-    limit = budget.working_limit_ms
-    rows.append(_heading("WORKING", f"{worked} of {coarse_age(limit)}" if limit else worked, width))
+    worked, limit = work_time(budget.working_ms), budget.working_limit_ms
+    rows.append(_heading("WORKING", f"{worked} of {work_time(limit)}" if limit else worked, width))
+    if limit and budget.working_ms:
+        rows.append(gauge(budget.working_ms / limit, width, glyphs))
     if not ended(session):
         rows.append(_ends(budget.expires_at, now, width))
+    return rows
+
+
+def _last_turns(session: SessionView, width: int) -> list[Line]:
+    """What was said last and what each came to, newest first."""
+    over = [turn for turn in session.turns if turn.ended_at is not None][-LAST_TURNS:]
+    if not over:
+        return []
+    rows = [_heading("LAST TURNS", "l shows all" if len(session.turns) > len(over) else "", width, "grey")]
+    for turn in reversed(over):
+        text = one_line(turn.text) or turn_source(turn)
+        rows.append(sides((Span(f"{turn.n} ", "grey"), Span(text, "text")), (Span(turn_money(turn), "grey"),), width))
     return rows
 
 

@@ -1,7 +1,8 @@
 """The start form: what an empty console says, and the terms of a proposal on their line. Pure."""
 
+from app.console.views.attention import queue
 from app.console.views.glyphs import Glyphs
-from app.console.views.ink import EMPTY, Line, Span, indent, literal, one_line, wrap
+from app.console.views.ink import EMPTY, Line, Span, cells, cut, indent, literal, one_line, wrap
 from app.wording import sentence, terms_sentence
 from coordinator.api import ConsoleSnapshot, Proposal
 from store.vocab import Millis
@@ -42,28 +43,38 @@ def terms_lines(
 
 
 def empty_lines(snapshot: ConsoleSnapshot, width: int, glyphs: Glyphs, agent: str | None) -> tuple[Line, ...]:
-    """What stands where a conversation would: what to do, or what is missing to start."""
+    """What stands where a conversation would: what to do, or what is missing to start, each with its key."""
     repository = snapshot.repository
-    rows: list[Line] = [(Span("New session", "strong bright"),), EMPTY]
-    words = (
-        "Say what is to be done, then Enter: the terms are shown, and nothing starts before you accept them."
-        if repository is None or repository.problem is None
-        else sentence(repository.problem)
-    )
-    ink = "text" if repository is None or repository.problem is None else "amber"
-    rows += [(Span(row, ink),) for row in wrap(words, width)]
-    if snapshot.sessions:
-        rows += [EMPTY, (Span("Esc, then J and K: the sessions at hand.", "grey"),)]
+    problem = repository.problem if repository is not None else None
+    first = not snapshot.sessions and snapshot.last_here is None
+    heading = "No session can start here" if problem is not None else "Your first session" if first else "New session"
+    rows: list[Line] = [(Span(heading, "strong bright"),), EMPTY]
+    if problem is not None:
+        rows += [(Span(row, "amber"),) for row in wrap(sentence(problem), width)]
     else:
-        rows += [
-            EMPTY,
-            (
-                Span(
-                    "No agent at hand? On the terms, d takes the practice agent: a script, no model, no account.",
-                    "grey",
-                ),
-            )
-            if width >= 92
-            else (Span("No agent at hand? On the terms, d takes the practice agent.", "grey"),),
-        ]
+        words = "Say what is to be done, then Enter: the terms are shown, and nothing starts before you accept them."
+        rows += [(Span(row, "text"),) for row in wrap(words, width)]
+    rows.append(EMPTY)
+    keys = _keys(snapshot, glyphs, startable=problem is None, first=first)
+    room = max(cells(key) for key, _ in keys) + 3
+    rows += [(Span(key.ljust(room), "blue"), Span(cut(words, width - room), "grey")) for key, words in keys]
     return tuple(rows)
+
+
+def _keys(snapshot: ConsoleSnapshot, glyphs: Glyphs, *, startable: bool, first: bool) -> list[tuple[str, str]]:
+    """Only those that lead somewhere from here."""
+    keys: list[tuple[str, str]] = []
+    waits, count = len(queue(snapshot)), len(snapshot.sessions)
+    if startable:
+        keys += [("Enter", "the terms: what it may do, for how long, for how much"), ("^J", "a new line")]
+        if first:
+            keys.append(("d", "on the terms: the practice agent, a script that needs no model and no account"))
+    if waits:
+        keys.append((glyphs.waiting_key, "what waits longest for you" if waits > 1 else "what waits for you"))
+    if count:
+        keys.append(("Esc J K", f"the {count} sessions at hand" if count > 1 else "the session at hand"))
+    keys.append(("Esc ?", "all keys"))
+    keys.append((glyphs.commands_key, "all commands"))
+    if not startable:
+        keys.append(("^Q", "quit, to open footplate in a repository"))
+    return keys

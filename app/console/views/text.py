@@ -126,6 +126,14 @@ class Excerpt:
         return len(self.head) + self.hidden + len(self.tail)
 
 
+def excerpt_of(text: str, head: int, tail: int, left_at: int, left_out: int) -> Excerpt:
+    """As ``excerpt``, of a text whose middle was left out already: ``left_out`` characters at ``left_at``."""
+    if not left_out:
+        return excerpt(text, head, tail)
+    first, last = excerpt(text[:left_at], head, 0), excerpt(text[left_at:], 0, tail)
+    return Excerpt(first.head, last.tail, 1, left_out + first.hidden_chars + last.hidden_chars)
+
+
 def excerpt(text: str, head: int, tail: int) -> Excerpt:
     """At most ``head`` lines from the start and ``tail`` from the end. The middle is counted, never split."""
     first: list[SourceLine] = []

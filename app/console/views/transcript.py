@@ -10,16 +10,29 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.console.views.glyphs import UNICODE, Glyphs
-from app.console.views.transcript_blocks import Block, Key, TextView, wants_gap
+from app.console.views.transcript_blocks import Block, GroupView, Key, TextView, wants_gap
 from app.console.views.transcript_fold import Folding
 from app.console.views.transcript_lines import BLANK, Line
 from app.console.views.transcript_turns import TurnBlock
+from app.console.views.transcript_words import Look
 from coordinator.api import FeedEvent, SessionView, TranscriptPage
-from store.vocab import RunId
+from coordinator.textsearch import Needle
+from store.vocab import RunId, TurnId
 
 WINDOW = 5_000
 """Lines kept; what is before them comes from the ledger when it is asked for."""
 _SLACK = 1_024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A line of a run by what it belongs to: it outlives the window of lines in which it was seen."""
+
+    key: Key
+    turn: bool = False
+    """The header of the turn that begins with this event."""
+    inside: int = 0
+    """Lines from the start of its block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +49,13 @@ class TranscriptModel:
         self._folding = Folding(glyphs)
         self.run: RunId | None = None
         self.lines: list[Line] = []
-        self.more_before = False
-        """Whether the ledger has events before the first line."""
-        self.before: int | None = None
-        """Where to read on from; None: from the newest page, after lines were let go."""
-        self._opened: dict[RunId, set[str]] = {}
+        self.more_before = self.more_after = False
+        """Whether the ledger has events before the first line, after the last one. With some after it, what comes live
+        has no place here until the reader is back at the end."""
+        self._opened: dict[RunId, Look] = {}
+        self._first: Key | None = None
+        self._last: Key | None = None
+        """Of the events that were taken in here, whether or not they show."""
         self._have_page = False
 
     # ------------------------------------------------------------------------------------------------------- coming in
@@ -48,40 +63,72 @@ class TranscriptModel:
     def show(self, session: SessionView, page: TranscriptPage | None) -> list[Splice]:
         """Start anew with this session. What the operator had opened in it is open again."""
         if self.run is not None:
-            self._opened[self.run] = self._folding.look.opened
-        self._folding = Folding(self._glyphs, self._opened.get(session.run, set()))
+            self._opened[self.run] = self._folding.look
+        self._folding = Folding(self._glyphs, self._opened.get(session.run))
         self.run = session.run
         removed, self.lines = len(self.lines), []
+        self._first = self._last = None
+        self.more_before = self.more_after = False
         self._folding.update(session)
-        if page is None:
-            self.more_before, self.before = False, None
-        else:
-            self.more_before, self.before = page.first != 0, page.first or None
-            self._folding.feed(page.events)
-        self._have_page = page is not None
-        self._folding.place_turns(self._have_page)
+        if page is not None:
+            self.more_before, self.more_after = page.more_before, page.more_after
+            self._take(page.events)
+        self._have_page = page is not None and not self.more_after
+        if not self.more_after:
+            self._folding.place_turns(self._have_page)
         first = [Splice(0, removed, [])] if removed else []
         return first + self.flush()
 
+    def _take(self, events: Iterable[FeedEvent]) -> None:
+        kept = list(events)
+        keys = [event.key for event in kept if event.key is not None]
+        if keys:
+            self._first = min(keys[0], self._first or keys[0])
+            self._last = max(keys[-1], self._last or keys[-1])
+        self._folding.feed(kept)
+
     def feed(self, events: Iterable[FeedEvent]) -> None:
         """Take events in; the lines change with the next ``flush``."""
-        self._folding.feed(events)
+        if not self.more_after:
+            self._take(events)
 
     def update(self, session: SessionView) -> None:
         self._folding.update(session)
-        self._folding.place_turns(self._have_page)
+        if not self.more_after:
+            self._folding.place_turns(self._have_page)
+
+    @property
+    def before(self) -> Key | None:
+        """What to read on from towards the older; None: from the newest."""
+        return self._first
+
+    @property
+    def after(self) -> Key | None:
+        return self._last
+
+    def append(self, page: TranscriptPage) -> list[Splice]:
+        """Put a newer page after what is here."""
+        self.more_after = page.more_after
+        self._have_page = not self.more_after
+        self._take(page.events)
+        if not self.more_after:
+            self._folding.place_turns(True)
+        return self.flush()
 
     def prepend(self, page: TranscriptPage) -> tuple[list[Splice], int]:
         """Put an older page before what is here. Also tells how many lines came before the old first one.
 
-        Nothing may have come: the page overlapped with what is here. Then ask again, from ``before``.
+        No line may have come: nothing of the page shows. Then ask again, from ``before``.
         """
         splices = self.flush()
-        self.more_before, self.before = page.first != 0, page.first or None
-        oldest = self._folding.oldest_key()
-        older = Folding(self._glyphs, self._folding.look.opened)
+        self.more_before = page.more_before
+        oldest = self._first
+        events = [one for one in page.events if oldest is None or (one.key is not None and one.key < oldest)]
+        if events:
+            self._first = events[0].key
+        older = Folding(self._glyphs, self._folding.look)
         older.take_over(self._folding)
-        older.feed(event for event in page.events if oldest is None or (event.key is not None and event.key < oldest))
+        older.feed(events)
         before = len(self.lines)
         self._folding.put_before(older)
         splices += self.flush()
@@ -146,7 +193,7 @@ class TranscriptModel:
         if not dropped:
             return []
         del self.lines[:dropped]
-        self.more_before, self.before = True, None
+        self.more_before, self._first = True, self._folding.oldest_key() or self._first
         return [Splice(0, dropped, [])]
 
     # ---------------------------------------------------------------------------------------------------------- looking
@@ -171,6 +218,25 @@ class TranscriptModel:
         """Lines at which turns begin."""
         return [first + block.gap for block, first in self._places() if isinstance(block, TurnBlock) and block.count]
 
+    def line_of_turn(self, turn: TurnId) -> int | None:
+        return next(
+            (
+                first + block.gap
+                for block, first in self._places()
+                if isinstance(block, TurnBlock) and block.turn == turn
+            ),
+            None,
+        )
+
+    def turn_beside(self, line: int, by: int) -> TurnId | None:
+        """The turn that this line belongs to, or so many turns from it, of all that the session has."""
+        here: TurnId | None = None
+        for block, first in self._places():
+            if isinstance(block, TurnBlock) and (here is None or first + block.gap <= line):
+                here = block.turn
+        # Without a header all that is here belongs to the turn of the last event.
+        return self._folding.turn_beside(here, by)
+
     def message_at(self, line: int) -> str:
         """The agent's whole message of the turn around this line, as it was written."""
         turn: list[Block] = []
@@ -193,5 +259,78 @@ class TranscriptModel:
             at += block.count
 
     @property
-    def oldest_key(self) -> Key | None:
-        return self._folding.oldest_key()
+    def too_long(self) -> bool:
+        """Whether so much was read that a new window round the reader's place is due."""
+        return len(self.lines) > 2 * self._window + _SLACK
+
+    # ----------------------------------------------------------------------------------------------------------- places
+
+    def place_at(self, line: int) -> Place | None:
+        """Where this line is in the run, whatever window of it is here; None before anything with a key."""
+        found: Place | None = None
+        for block, first in self._places():
+            if first > line:
+                break
+            if block.key is not None and block.count:
+                found = Place(key=block.key, turn=isinstance(block, TurnBlock), inside=line - first)
+        return found
+
+    def line_of(self, place: Place) -> int | None:
+        """The line at this place, or at what comes next after it; None where all that is here is older."""
+        for block, first in self._places():
+            if block.key is None or not block.count:
+                continue
+            if block.key == place.key and isinstance(block, TurnBlock) == place.turn:
+                return first + min(place.inside, block.count - 1)
+            if block.key > place.key:
+                return first
+        return None
+
+    def holds(self, place: Place) -> bool:
+        return self._chain(place) is not None
+
+    def reveal(self, place: Place) -> None:
+        """Open whatever hides the block of this event; its lines come with the next ``flush``."""
+        for block in self._chain(place) or ():
+            if block.target and not isinstance(block, TurnBlock):
+                self._folding.open(block)
+
+    def lines_with(self, place: Place, needle: Needle) -> list[int]:
+        """The lines of this event's block that have the text."""
+        chain = self._chain(place)
+        if not chain:
+            return []
+        top, block = chain[0], chain[-1]
+        first = next(first for one, first in self._places() if one is top)
+        inner = next((one.target for one in reversed(chain) if one.target), "")
+        of_it = [
+            number for number in range(first, first + top.count) if block is top or self.lines[number].target == inner
+        ]
+        return [number for number in of_it if needle.spans(self.lines[number].text)] or of_it[:1]
+
+    def _chain(self, place: Place) -> list[Block] | None:
+        """The block of this event, and before it the ones within which it is shown."""
+        if place.turn:
+            turns = [b for b in self._folding.blocks if isinstance(b, TurnBlock) and b.key and b.key <= place.key]
+            return [turns[-1]] if turns else None
+        waiting: list[list[Block]] = [[block] for block in reversed(self._folding.blocks)]
+        while waiting:
+            chain = waiting.pop()
+            block = chain[-1]
+            # A group has the key of the first call in it, a turn's header that of the turn's first event.
+            if place.key in (block.key, block.end_key) and not isinstance(block, TurnBlock | GroupView):
+                return chain
+            waiting.extend([*chain, inner] for inner in reversed(block.inner()))
+        return None
+
+    def innermost(self, line: int) -> Block | None:
+        """The innermost block that this line is known to belong to."""
+        block = self.block_at(line)
+        target = self.lines[line].target if 0 <= line < len(self.lines) else ""
+        waiting = [block] if block is not None else []
+        while waiting:
+            one = waiting.pop()
+            if one.target and one.target == target:
+                return one
+            waiting.extend(one.inner())
+        return block

@@ -4,8 +4,10 @@ A block knows its own content and nothing of its place, of other blocks or of ro
 ``transcript.py``. What an agent sent is bounded on its way in, so that no block is ever large.
 """
 
+from collections.abc import Sequence
+
 from app.console.views.markdown import markdown_lines
-from app.console.views.text import Excerpt, copyable, excerpt, one_line
+from app.console.views.text import Excerpt, copyable, excerpt_of, one_line
 from app.console.views.transcript_lines import Line, Run, indented, source_line, targeted
 from app.console.views.transcript_stream import Stream, gap_line
 from app.console.views.transcript_tools import (
@@ -45,6 +47,8 @@ class Block:
 
     def __init__(self, key: Key | None) -> None:
         self.key = key
+        self.end_key: Key | None = None
+        """Of the event that ended it, where that is another one."""
         self.owner: Block | None = None
         self.dirty = True
         self.gone = False
@@ -70,6 +74,10 @@ class Block:
     def soil(self) -> None:
         """Everything in it is to be drawn again."""
         self.dirty = True
+
+    def inner(self) -> "Sequence[Block]":
+        """The blocks that are shown within it."""
+        return ()
 
     def original(self) -> str:
         """What was written, for a copy of the whole block."""
@@ -98,15 +106,17 @@ class TextView(Block):
         super().__init__(key)
         self.stream: Stream | None = Stream("agent", AGENT, head=TEXT_HEAD, tail=TEXT_TAIL)
         self._text = ""
+        self._finished: list[Line] = []
 
     def put(self, text: str) -> None:
         if self.stream is not None:
             self.stream.put(text)
 
-    def finish(self, text: str, aborted: bool) -> None:
+    def finish(self, text: str, aborted: bool, *, left_at: int = 0, left_out: int = 0) -> None:
         self.stream = None
-        self._text = text if len(text) <= _COPY_MOST else ""
-        cut = excerpt(text.strip("\n"), TEXT_HEAD, TEXT_TAIL)
+        self._text = text if len(text) <= _COPY_MOST and not left_out else ""
+        stripped = text.lstrip("\n")
+        cut = excerpt_of(stripped.rstrip("\n"), TEXT_HEAD, TEXT_TAIL, left_at - len(text) + len(stripped), left_out)
         lines = markdown_lines(cut.head, AGENT)
         if cut.hidden:
             lines.append(gap_line(cut.hidden, cut.hidden_chars, AGENT))
@@ -152,10 +162,12 @@ class ThoughtView(Block):
         if self.stream is not None:
             self.stream.put(text)
 
-    def finish(self, text: str, at: Millis, *, streamed: bool) -> None:
+    def finish(self, text: str, at: Millis, *, streamed: bool, left_at: int = 0, left_out: int = 0) -> None:
         self.stream = None
         self._ms = at - self._begun if streamed else None
-        cut = excerpt(text.strip("\n"), THOUGHT_HEAD, THOUGHT_TAIL)
+        stripped = text.lstrip("\n")
+        left_at -= len(text) - len(stripped)
+        cut = excerpt_of(stripped.rstrip("\n"), THOUGHT_HEAD, THOUGHT_TAIL, left_at, left_out)
         self._content = [source_line(line, "thought", THOUGHT) for line in (*cut.head, *cut.tail)]
         if cut.hidden:
             self._content.insert(len(cut.head), gap_line(cut.hidden, cut.hidden_chars, THOUGHT))
@@ -208,10 +220,13 @@ class ToolView(Block):
         if event.input:
             self.given = _bounded_input(event.input)
 
-    def finish(self, event: ToolFinished, at: Millis) -> None:
+    def finish(
+        self, event: ToolFinished, at: Millis, key: Key | None = None, *, left_at: int = 0, left_out: int = 0
+    ) -> None:
         self.ok, self.ended = event.ok, True
+        self.end_key = key or self.end_key
         self._ms = max(0, at - self._at)
-        self._output = excerpt(event.output, OUTPUT_HEAD, OUTPUT_TAIL)
+        self._output = excerpt_of(event.output, OUTPUT_HEAD, OUTPUT_TAIL, left_at, left_out)
         self._came = came_of_it(self.name, event.ok, event.output, event.detail)
         if self.is_edit and event.ok:
             self._diff = diff_lines(self.given, event.detail)
@@ -229,6 +244,9 @@ class ToolView(Block):
         self.dirty = True
         for part in self.parts:
             part.soil()
+
+    def inner(self) -> Sequence[Block]:
+        return self.parts
 
     def draw(self, look: Look) -> list[Line]:
         opened = self.opened(look)
@@ -327,6 +345,9 @@ class GroupView(Block):
         self.dirty = True
         for item in self.items:
             item.soil()
+
+    def inner(self) -> Sequence[Block]:
+        return self.items
 
     def draw(self, look: Look) -> list[Line]:
         opened = self.target in look.opened

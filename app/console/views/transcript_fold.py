@@ -14,7 +14,7 @@ from app.console.views.text import one_line
 from app.console.views.transcript_blocks import Block, GroupView, Key, Lines, TextView, ThoughtView, ToolView
 from app.console.views.transcript_lines import Line
 from app.console.views.transcript_tools import looks_only
-from app.console.views.transcript_turns import DecisionBlock, TurnBlock
+from app.console.views.transcript_turns import DecisionBlock, TurnBlock, alike
 from app.console.views.transcript_words import (
     Look,
     background_words,
@@ -26,20 +26,21 @@ from app.console.views.transcript_words import (
     tree_of,
     unreadable_words,
 )
-from coordinator.api import DecisionView, FeedEvent, SessionView, TurnView
+from coordinator.api import FeedEvent, SessionView, TurnView
 from coordinator.drivers import base
-from store.vocab import DecisionId, DecisionState, Millis, TurnId
+from store.vocab import DecisionState, Millis, TurnId
 
 _ASKING = frozenset({"AskUserQuestion", "ExitPlanMode"})
 """Tools that are nothing but the question that the operator is asked; its own line says it all."""
 _ORPHANS = 1_000
-_SAME_TIME = 30_000
-"""Milliseconds between an event and its ledger row, at most."""
+_MIXED = 32
+"""Blocks among which the order of keys may differ from that of places."""
 
 
 class Folding:
-    def __init__(self, glyphs: Glyphs, opened: set[str] | None = None) -> None:
-        self.look = Look(glyphs=glyphs, opened=opened if opened is not None else set())
+    def __init__(self, glyphs: Glyphs, look: Look | None = None) -> None:
+        """``look``: with what was opened and folded before."""
+        self.look = look or Look(glyphs=glyphs)
         self.blocks: list[Block] = []
         self.touched: dict[Block, None] = {}
         self._session: SessionView | None = None
@@ -96,7 +97,7 @@ class Folding:
             view = TextView(event.key)
             self._add(view, said.parent)
         view.key = view.key or event.key
-        view.finish(said.text, said.aborted)
+        view.finish(said.text, said.aborted, left_at=event.left_at, left_out=event.left_out)
         self.touch(view)
 
     def _thought_delta(self, event: FeedEvent, said: base.ThoughtDelta) -> None:
@@ -121,7 +122,7 @@ class Folding:
             view = ThoughtView(event.key, said.block, event.at)
             self._add(view, said.parent)
         view.key = view.key or event.key
-        view.finish(said.text, event.at, streamed=streamed)
+        view.finish(said.text, event.at, streamed=streamed, left_at=event.left_at, left_out=event.left_out)
         self.touch(view)
 
     def _finish_id(self, block: str) -> None:
@@ -150,7 +151,7 @@ class Folding:
             if len(self._orphans) > _ORPHANS:
                 self._orphans.popitem(last=False)
             return
-        tool.finish(said, event.at)
+        tool.finish(said, event.at, event.key, left_at=event.left_at, left_out=event.left_out)
         self.touch(tool)
 
     def _asked(self, event: FeedEvent, said: base.DecisionAsked) -> None:
@@ -183,7 +184,7 @@ class Folding:
     def _unreadable(self, event: FeedEvent, said: base.Unknown) -> None:
         last = self._last(self.blocks)
         lines, size = last.tally if isinstance(last, Lines) and last.merge == "unreadable" else (0, 0)
-        tally = (lines + 1, size + len(said.raw.encode("utf-8", "surrogatepass")))
+        tally = (lines + 1, size + len(said.raw.encode("utf-8", "surrogatepass")) + event.left_out)
         self._replace_or_add("unreadable", event.key, [_ours(unreadable_words(*tally), "dim")]).tally = tally
 
     def _replace_or_add(self, merge: str, key: Key | None, lines: list[Line]) -> Lines:
@@ -344,6 +345,13 @@ class Folding:
             if view.n > newest and view.id not in self._turns:
                 self._place_turn(view.id, None)
 
+    def turn_beside(self, turn: TurnId | None, by: int) -> TurnId | None:
+        """So many turns from this one; None is the turn of the last event."""
+        turn = turn or self._turn
+        turns = sorted(self._views.values(), key=lambda view: view.n)
+        at = next((number + by for number, view in enumerate(turns) if view.id == turn), -1)
+        return turns[at].id if 0 <= at < len(turns) else None
+
     # -------------------------------------------------------------------------------------------------------- decisions
 
     def _tell_decisions(self) -> None:
@@ -352,9 +360,9 @@ class Folding:
             return
         by_request = {view.request: view for view in session.decisions if view.request}
         unnamed = [view for view in session.decisions if not view.request]
-        alike = _alike(list(self._decisions.values()), unnamed) if unnamed else {}
+        nearest = alike(list(self._decisions.values()), unnamed) if unnamed else {}
         for request, block in self._decisions.items():
-            if block.tell(by_request.get(request) or alike.get(request)):
+            if block.tell(by_request.get(request) or nearest.get(request)):
                 self.touch(block)
 
     # ------------------------------------------------------------------------------------------------------------ folds
@@ -372,10 +380,17 @@ class Folding:
         block.soil()
         self.touch(block)
 
+    def open(self, block: Block) -> None:
+        self.look.opened.add(block.target)
+        self.look.closed.discard(block.target)
+        block.soil()
+        self.touch(block)
+
     # ------------------------------------------------------------------------------------------------ older and dropped
 
     def oldest_key(self) -> Key | None:
-        return next((block.key for block in self.blocks if block.key is not None and not block.gone), None)
+        """A block that streamed has the key of its end: what stands before it may be younger than what follows."""
+        return min((block.key for block in self.blocks[:_MIXED] if block.key and not block.gone), default=None)
 
     def take_over(self, newer: "Folding") -> None:
         """Before an older page is folded: what is known of the session, and results that wait for their calls."""
@@ -444,24 +459,6 @@ def _index(blocks: list[Block], block: Block) -> int:
 
 def _ours(words: str, style: str) -> Line:
     return Line(((words, style),), ("  ", ""), ("  ", ""), ours=True)
-
-
-def _alike(blocks: list[DecisionBlock], views: list[DecisionView]) -> dict[str, DecisionView]:
-    """Which view is which request where no id says so: the same content, and of those the nearest in time."""
-    pairs = [
-        (abs(view.asked_at - block.at), block.asked.request, view)
-        for block in blocks
-        for view in views
-        if (view.kind, view.tool, view.subject) == (block.asked.kind, block.asked.tool, block.asked.subject)
-        and abs(view.asked_at - block.at) <= _SAME_TIME
-    ]
-    found: dict[str, DecisionView] = {}
-    taken: set[DecisionId] = set()
-    for _, request, view in sorted(pairs, key=lambda pair: pair[0]):
-        if request not in found and view.id not in taken:
-            found[request] = view
-            taken.add(view.id)
-    return found
 
 
 _DOES: dict[type, Callable[[Folding, FeedEvent, Any], object]] = {

@@ -94,6 +94,15 @@ def count_rows(line: Line, width: int) -> int:
     return len(row_breaks(line, width))
 
 
+def guess_rows(line: Line, width: int) -> int:
+    """About how many, at once: for lines that nobody sees yet."""
+    runs = line.runs
+    if not runs or line.fold or line.right:
+        return 1
+    length = len(runs[0][0]) if len(runs) == 1 else sum(len(run[0]) for run in runs)
+    return 1 + length // max(width - len(line.lead[0]), 4)
+
+
 def rows_of(line: Line, width: int) -> list[Row]:
     if line.fold or line.right:
         return [_one_row(line, max(width, NARROWEST))]

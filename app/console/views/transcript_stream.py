@@ -20,10 +20,9 @@ def hidden_of(lines: int, head: int, tail: int) -> int:
 
 def gap_line(lines: int, chars: int, lead: Run) -> Line:
     """Said where the middle is left out; the whole is in the ledger."""
-    size = f", {volume(chars)}" if chars else ""
-    return Line(
-        ((f"⋯ {lines:,} lines{size} not shown here, kept whole in the ledger ⋯", "dim"),), lead, lead, ours=True
-    )
+    counted = f"{lines:,} lines" if lines > 1 or not chars else ""
+    size = ", ".join(filter(None, (counted, volume(chars) if chars else "")))
+    return Line(((f"… {size} more: o opens it all in your pager", "dim"),), lead, lead, ours=True)
 
 
 def volume(chars: int) -> str:

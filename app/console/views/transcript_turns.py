@@ -8,7 +8,10 @@ from app.console.views.transcript_lines import Line
 from app.console.views.transcript_words import Look, decision_lines, turn_header
 from coordinator.api import DecisionView, TurnView
 from coordinator.drivers.base import DecisionAsked
-from store.vocab import MicroUsd, Millis, TurnId
+from store.vocab import DecisionId, MicroUsd, Millis, TurnId
+
+_SAME_TIME = 30_000
+"""Milliseconds between an event and its ledger row, at most."""
 
 
 class TurnBlock(Block):
@@ -68,3 +71,21 @@ class DecisionBlock(Block):
 
     def original(self) -> str:
         return copyable(self.asked.subject or "\n".join(question.text for question in self.asked.questions))
+
+
+def alike(blocks: list[DecisionBlock], views: list[DecisionView]) -> dict[str, DecisionView]:
+    """Which view is which request where no id says so: the same content, and of those the nearest in time."""
+    pairs = [
+        (abs(view.asked_at - block.at), block.asked.request, view)
+        for block in blocks
+        for view in views
+        if (view.kind, view.tool, view.subject) == (block.asked.kind, block.asked.tool, block.asked.subject)
+        and abs(view.asked_at - block.at) <= _SAME_TIME
+    ]
+    found: dict[str, DecisionView] = {}
+    taken: set[DecisionId] = set()
+    for _, request, view in sorted(pairs, key=lambda pair: pair[0]):
+        if request not in found and view.id not in taken:
+            found[request] = view
+            taken.add(view.id)
+    return found

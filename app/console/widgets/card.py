@@ -16,28 +16,24 @@ from app.console.messages import Answered, CardLeft, Entered, ExtendWanted, Left
 from app.console.presses import ALONE, PAINTED, KeyGate
 from app.console.views import form as forms
 from app.console.views.card import (
-    HOUR,
     CardPicture,
     CardState,
     Face,
     Option,
-    amount_of,
     card_picture,
     command_of,
     editable_text,
     edited_input,
-    extension,
     face_of,
-    limit_face,
     unanswered_words,
 )
 from app.console.views.form import Form
 from app.console.views.glyphs import Glyphs
+from app.console.views.limits import asked_for, extension, limit_face, limit_of, typed_extension
 from app.console.widgets.lines import Lines
 from app.console.widgets.writing import Writing
 from coordinator.api import DecisionView, SessionView
 from coordinator.drivers.base import Allow, Deny, QuestionReply
-from store.vocab import MicroUsd
 
 TOO_SOON = "too soon, press again"
 NOT_ALONE = "other keys came with it: not taken, press again"
@@ -142,7 +138,7 @@ class Card(Vertical):
         about = (
             None
             if session is None or (decision is None and not limit)
-            else (session.run, decision.id if decision else "limit")
+            else (session.run, decision.id if decision else limit_of(session))
         )
         before = None if self._session_key is None else self._session_key
         if about != before:
@@ -151,7 +147,7 @@ class Card(Vertical):
             self._edited, self._opened = None, False
             late = FOR_THE_ONE_BEFORE if self._weighing else ""
             self._state = CardState(focused=False, said=late if about is not None else "")
-            self._close_text()
+            self._leave_text(before)
         self.decision = decision
         self._state = replace(self._state, place=place, count=count, others=others, waited=waited)
         self._draw()
@@ -170,7 +166,7 @@ class Card(Vertical):
         if self.decision is not None:
             self._face = face_of(self.decision, self._form, self._edited, session, width - 2, self._glyphs, self._home)
         else:
-            self._face = limit_face(session, width - 2, at_budget=session.at_budget)
+            self._face = limit_face(session, width - 2)
         state = replace(self._state, focused=self.face_widget.has_focus)
         height = self._max_height - (self.note.size.height if self._purpose else 0)
         self._picture = card_picture(self._face, state, width, max(height, 6), self._glyphs)
@@ -316,7 +312,7 @@ class Card(Vertical):
             self.say("that key does nothing here")
 
     def _choose(self, option: Option) -> None:
-        if option.verb in ("finish", "stop"):
+        if option.verb in ("finish", "interrupt", "stop"):
             self.post_message(Wanted(option.verb))
             return
         if option.verb in ("extend", "extend-by"):
@@ -353,24 +349,19 @@ class Card(Vertical):
         if session is None:
             return
         if verb == "extend-by":
-            what = "USD to add" if session.at_budget else "hours to add"
-            self._open_text("extend", "", f"{what}; Enter extends")
-        elif session.at_budget:
-            self.post_message(ExtendWanted(session.run, money=extension(session)))
+            self._open_text("extend", "", f"{asked_for(session)}; Enter extends")
         else:
-            self.post_message(ExtendWanted(session.run, seconds=HOUR))
+            self.post_message(ExtendWanted(extension(session)))
 
     def _extend_by(self, text: str) -> None:
         session = self._session
         if session is None:
             return
-        amount = amount_of(text, at_budget=session.at_budget)
-        if isinstance(amount, str):
-            self.say(amount)
-        elif session.at_budget:
-            self.post_message(ExtendWanted(session.run, money=MicroUsd(amount)))
+        command = typed_extension(session, text)
+        if isinstance(command, str):
+            self.say(command)
         else:
-            self.post_message(ExtendWanted(session.run, seconds=amount))
+            self.post_message(ExtendWanted(command))
 
     def _allow(self, decision: DecisionView) -> None:
         if self._edited is None:
@@ -423,6 +414,16 @@ class Card(Vertical):
         self._state = replace(self._state, said=placeholder)
         self.note.focus()
         self._draw()
+
+    on_text_left: Callable[[Hashable, str], None] = staticmethod(lambda run, text: None)
+    """Takes what was being written on a card that is no more, and the keys with it; set by the app."""
+
+    def _leave_text(self, before: Hashable) -> None:
+        """The request left under somebody who writes to it: what comes next would be keys on another card."""
+        writing, text = bool(self._purpose) and self.note.has_focus, self.note.text
+        self._close_text()
+        if writing and isinstance(before, tuple):
+            self.on_text_left(before[0], text)
 
     def _close_text(self) -> None:
         had = self.note.has_focus

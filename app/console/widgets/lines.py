@@ -12,7 +12,7 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from app.console.theme import style_of
+from app.console.theme import name_of, style_of
 from app.console.views.ink import Line
 
 
@@ -60,7 +60,7 @@ class Lines(Widget):
         width = self.size.width
         if y >= len(self._rows):
             return Strip.blank(width, base)
-        theme = "light" if self.app.theme == "footplate-light" else "dark"
+        theme = name_of(self.app.theme)
         segments = [Segment(span.text, ink_style(span.ink, theme)) for span in self._rows[y]]
         strip = Strip(segments).crop(0, width).extend_cell_length(width)
         return strip.apply_style(base)

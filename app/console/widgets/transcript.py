@@ -1,75 +1,63 @@
-"""The conversation on the screen: one scrolling widget that paints the visible rows of the model's lines, whatever
-their number.
+"""The conversation on the screen: the model's lines in a ``LineView``, and what of the run is in them.
 
 It shows and asks: which lines there are is ``views/transcript.py``, how they look is ``transcript_paint.py``. It
-never reads the ledger and never waits; older events are asked for with ``NeedOlder``. Growing must not lay out
-(performance.md).
+never reads the ledger and never waits: whatever of the run it lacks is asked for with ``NeedPage``.
 """
 
 import app.console.before_textual  # noqa: F401, I001  (sets what textual reads at import)
 
 from dataclasses import dataclass
 
-from rich.style import Style
 from textual import events
-from textual.geometry import Offset, Region, Size
 from textual.message import Message
-from textual.reactive import var
-from textual.scroll_view import ScrollView
-from textual.selection import Selection
-from textual.strip import Strip
 from textual.timer import Timer
-from textual.widget import Widget
 
 from app.console.views.glyphs import UNICODE, Glyphs
-from app.console.views.transcript import Splice, TranscriptModel
-from app.console.views.transcript_copy import copied
-from app.console.views.transcript_lines import count_rows, rows_of
-from app.console.views.transcript_rows import RowIndex
-from app.console.widgets.transcript_paint import Painter
-from coordinator.api import FeedEvent, SessionView, TranscriptPage
-from store.vocab import RunId
+from app.console.views.transcript import Place, TranscriptModel
+from app.console.views.transcript_blocks import Block
+from app.console.views.transcript_lines import Line
+from app.console.widgets.line_view import LineView
+from coordinator.api import FeedEvent, ReadTranscript, SessionView, TranscriptPage
+from coordinator.textsearch import Needle
 
 FLUSH = 0.05
 """Events are drawn together, at most twenty times a second."""
 _HARD_LIMIT = 40_000
 """Lines at which the oldest go though the reader is up there: memory is bounded whatever happens."""
+_BEGINNING = Place(key=(-1, 0))
 
 
-class Transcript(ScrollView, can_focus=True):
-    DEFAULT_CSS = """
-    Transcript {
-        height: 1fr;
-        overflow-x: hidden;
-        overflow-y: scroll;
-        scrollbar-size-vertical: 1;
-    }
-    """
+class Transcript(LineView, can_focus=True):
+    @dataclass
+    class NeedPage(Message):
+        """A part of the run that is not here is to be seen: answer with ``take_page`` or ``page_failed``."""
 
-    unread: var[int] = var(0)
-    """Lines that came below while the reader was further up."""
-    following: var[bool] = var(True)
-    """Whether the view stays at the end as the conversation grows."""
+        asked: ReadTranscript
 
     @dataclass
-    class NeedOlder(Message):
-        """The reader comes near the first line and the ledger has more: answer with ``prepend`` or ``older_failed``."""
+    class Looked(Message):
+        """How much came below the reader."""
 
-        run: RunId
-        before: int | None
+        unread: int
 
     def __init__(self, *, glyphs: Glyphs = UNICODE, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self.model = TranscriptModel(glyphs)
-        self._index = RowIndex()
-        self._painter = Painter()
-        self._row_width = 80
         self._flush_timer: Timer | None = None
-        self._placing = False
-        self._asked_older = False
-        self._cursor: int | None = None
-        self.show_cursor = False
-        """Set while the keys go to the transcript: the line that Space folds is lit."""
+        self._asked: ReadTranscript | None = None
+        """The page that is being read."""
+        self._wanted: Place | None = None
+        """What goes to the top when the page round it comes, and how many rows below the top it belongs."""
+        self._wanted_rows = 0
+        self._session: SessionView
+
+    @property
+    def lines(self) -> list[Line]:
+        return self.model.lines
+
+    @property
+    def goes_on(self) -> bool:
+        return self.model.more_after
 
     # ------------------------------------------------------------------------------------------------------- coming in
 
@@ -77,40 +65,40 @@ class Transcript(ScrollView, can_focus=True):
         """Bind to a session. The same one again, its page read anew, keeps the place of a reader who is further up."""
         same = self.model.run == session.run
         from_end = self._index.total - self.scroll_offset.y
-        splices = self.model.show(session, page)
-        self._index.rebuild([])
-        self._asked_older = False
-        self._clear_selection()
+        self._rebuilt(session, page)
         if not (same and not self.following):
             self._cursor = None
             self.following, self.unread = True, 0
+        self._place(self._end_row() if self.following else self._index.total - from_end)
+        self.refresh()
+        self.looked()
+
+    def _rebuilt(self, session: SessionView, page: TranscriptPage | None) -> None:
+        splices = self.model.show(session, page)
+        self._index.rebuild([])
+        self._exact = (0, 0)
+        self._asked, self._found = None, None
+        self._session = session
+        self._clear_selection()
         for splice in splices:
             self._splice(splice)
         self._settle_size()
-        self._place(self._end_row() if self.following else self._index.total - from_end)
-        self.refresh()
-        self._look_for_older()
 
     def feed(self, events: tuple[FeedEvent, ...]) -> None:
+        if self.model.more_after:
+            # Its place is below all that is here.
+            self.unread += sum(event.key is not None for event in events)
+            self._tell_soon()
+            return
         self.model.feed(events)
         self._flush_soon()
 
     def update_session(self, session: SessionView) -> None:
         if session.run != self.model.run:
             return
+        self._session = session
         self.model.update(session)
         self._flush_soon()
-
-    def prepend(self, page: TranscriptPage) -> None:
-        """Older events arrived; what the reader looks at stays where it is."""
-        self._asked_older = False
-        splices, _ = self.model.prepend(page)
-        self._apply(splices)
-        self._look_for_older()
-
-    def older_failed(self) -> None:
-        """The page could not be read; the next scroll up asks again."""
-        self._asked_older = False
 
     def _flush_soon(self) -> None:
         if self._flush_timer is None and self.model.dirty:
@@ -122,189 +110,180 @@ class Transcript(ScrollView, can_focus=True):
         splices = self.model.flush()
         if (self.following and self.text_selection is None) or len(self.model.lines) > _HARD_LIMIT:
             splices += self.model.trim()
-        self._apply(splices)
+        self._apply(splices, by_itself=True)
 
-    # --------------------------------------------------------------------------------------------------- lines and rows
+    def watch_unread(self, before: int, now: int) -> None:
+        if not before or not now:
+            self.told()
 
-    def _splice(self, splice: Splice) -> None:
-        width = self._row_width
-        self._index.splice(splice.at, splice.removed, [count_rows(line, width) for line in splice.added])
+    def told(self) -> None:
+        self._say(self.Looked(self.unread))
 
-    def _apply(self, splices: list[Splice]) -> None:
-        if not splices:
+    # ------------------------------------------------------------------------------------------------- pages of the run
+
+    def looked(self) -> None:
+        model, y, height = self.model, self.scroll_offset.y, self.size.height
+        if self._asked is not None or model.run is None or not height:
             return
-        index, y, height = self._index, self.scroll_offset.y, self.size.height
-        selected = self._selected_lines()
-        selected_row = 0 if selected is None else index.row_of(selected[0])
-        anchor = index.locate(y) if y < index.total else None
-        low_row = index.total
-        for splice in splices:
-            low_row = min(low_row, index.row_of(splice.at) if splice.at < len(index) else index.total)
-            if not self.following and (anchor is None or splice.at > anchor[0]):
-                self.unread = max(0, self.unread + len(splice.added) - splice.removed)
-            if selected is not None:
-                selected = _moved_range(selected, splice)
-                if selected is None:  # the selected text itself changed
-                    self._clear_selection()
-            self._splice(splice)
-            anchor = _moved(anchor, splice)
+        if model.more_before and y < 2 * height:
+            if model.too_long and (place := model.place_at(self._top_line())) is not None:
+                self.go_to_place(place, rows=y - self._index.row_of(self._top_line()), fresh=True)
+            else:
+                self._ask(ReadTranscript(run=model.run, before=model.before))
+        elif model.more_after and y > self._end_row() - 2 * height:
+            self._ask(ReadTranscript(run=model.run, after=model.after))
+
+    def _ask(self, asked: ReadTranscript) -> None:
+        self._asked = asked
+        self._say(self.NeedPage(asked))
+
+    def _say(self, message: Message) -> None:
+        """As coming from here, also when the screen's own handler of a key led to it: a message that seems to come from
+        a parent goes no further up than that parent."""
+        self.post_message(message.set_sender(self))
+
+    def waits_for(self, asked: ReadTranscript) -> bool:
+        return asked is self._asked
+
+    def take_page(self, asked: ReadTranscript, page: TranscriptPage) -> None:
+        """What was asked for. What the reader looks at stays where it is, but for a page that was to be gone to."""
+        if not self.waits_for(asked):
+            return
+        self._asked = None
+        if asked.around is not None or asked.turn is not None:
+            self._rebuilt(self._session, page)
+            self.following = False
+            if asked.turn is not None:
+                self._to_turn(self.model.line_of_turn(asked.turn))
+            else:
+                self._arrive()
+        elif asked.after is not None:
+            unread = self.unread
+            self._apply(self.model.append(page))
+            if self.scroll_offset.y > 4 * self.size.height:
+                self._apply(self.model.trim())
+            self.unread = unread  # what was read again is not new
+        elif asked.before is not None or self.model.before is None:
+            splices, _ = self.model.prepend(page)
+            self._apply(splices)
+        else:
+            self.following = True
+            self.show(self._session, page)
+        self.looked()
+
+    def page_failed(self, asked: ReadTranscript) -> None:
+        """The page could not be read; the next move asks again."""
+        if self.waits_for(asked):
+            self._asked = None
+
+    def place(self) -> Place | None:
+        """Where the reader is; None: at the end."""
+        return None if self.following else self.model.place_at(self._top_line())
+
+    def go_to_place(self, place: Place | None, *, rows: int = 0, fresh: bool = False) -> bool:
+        """Bring a place of the run to the top of the view, or so many rows above it; False while its page is read.
+
+        None is the end. ``fresh``: read the page round it, though it is here.
+        """
+        if place is None:
+            self._cursor = None
+            self._to_end()
+            return not self.model.more_after
+        run = self.model.run
+        if run is not None and (fresh or not self._has(place)):
+            self._wanted, self._wanted_rows = place, rows
+            self._ask(ReadTranscript(run=run, around=place.key))
+            return False
+        self._wanted, self._wanted_rows = place, rows
+        self._arrive()
+        return True
+
+    def _has(self, place: Place) -> bool:
+        first, last, model = self.model.before, self.model.after, self.model
+        if first is None or last is None:
+            return not (model.more_before or model.more_after)
+        return (place.key >= first or not model.more_before) and (place.key <= last or not model.more_after)
+
+    def _arrive(self) -> None:
+        place, self._wanted = self._wanted, None
+        line = self.model.line_of(place) if place is not None else None
+        if line is not None:
             if self._cursor is not None:
-                moved = _moved((self._cursor, 0), splice)
-                self._cursor = None if moved is None else min(moved[0], max(0, len(index) - 1))
-        self._settle_size()
-        if self.following:
-            target = self._end_row()
-        elif anchor is None or anchor[0] >= len(index):
-            target = y
-        else:
-            target = index.row_of(anchor[0]) + min(anchor[1], index.count(anchor[0]) - 1)
-        if selected is not None:
-            self._shift_selection(index.row_of(selected[0]) - selected_row)
-        if self._place(target) or low_row < y:
-            self.refresh()
-        elif low_row < y + height:
-            self.refresh(Region(0, low_row - y, self.size.width, height - (low_row - y)))
+                self._cursor = line
+            self.go_to(self._index.row_of(line) + self._wanted_rows)
+        self.refresh()
 
-    def _settle_size(self) -> None:
-        # As a reactive the virtual size lays the whole screen out again; only the scrollbar has to know.
-        size = Size(self._row_width, self._index.total)
-        if size != self.virtual_size:
-            self.set_reactive(Widget.virtual_size, size)
-            if self.is_attached:
-                self.vertical_scrollbar.window_virtual_size = size.height
-
-    def _end_row(self) -> int:
-        return max(0, self._index.total - self.size.height)
-
-    def _place(self, row: int) -> bool:
-        """Put this row at the top; whether it was another before."""
-        row = max(0, min(row, self._end_row()))
-        before = self.scroll_offset.y
-        self._placing = True
-        try:
-            self.set_reactive(Widget.scroll_target_y, float(row))
-            self.scroll_y = row
-        finally:
-            self._placing = False
-        return before != row
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        super().watch_scroll_y(old_value, new_value)
-        if not self._placing:
-            self.following = round(new_value) >= self._end_row()
-            if self.following:
-                self.unread = 0
-        self._look_for_older()
-
-    def _look_for_older(self) -> None:
-        if self._asked_older or not self.model.more_before or self.model.run is None or not self.size.height:
-            return
-        if self.scroll_offset.y < 2 * self.size.height:
-            self._asked_older = True
-            self.post_message(self.NeedOlder(self.model.run, self.model.before))
-
-    def on_resize(self, event: events.Resize) -> None:
-        self.rewrap(self.scrollable_content_region.width or self._row_width)
-        self._look_for_older()
-
-    def rewrap(self, width: int) -> None:
-        """Lay all lines out for this width; the text at the top of the view stays there."""
+    def _top_line(self) -> int:
         y = self.scroll_offset.y
-        anchor = self._index.locate(y) if y < self._index.total else None
-        if width != self._row_width:
-            start = self._row_start(anchor)
-            self._row_width = width
-            self._index.rebuild([count_rows(line, width) for line in self.model.lines])
-            self._clear_selection()
-            if anchor is not None:
-                anchor = (anchor[0], self._row_with(anchor[0], start))
-        self._settle_size()
-        if self.following or anchor is None:
-            self._place(self._end_row())
-        else:
-            self._place(self._index.row_of(anchor[0]) + anchor[1])
+        return self._index.locate(y)[0] if y < self._index.total else max(0, len(self.model.lines) - 1)
+
+    # ----------------------------------------------------------------------------------------------------------- search
+
+    def mark(self, needle: Needle | None) -> None:
+        """Light up a text wherever it stands."""
+        self._needle, self._found = needle, None
         self.refresh()
 
-    def _row_start(self, at: tuple[int, int] | None) -> int:
-        """The character of the line with which its row begins: the same text stays at the top in any width."""
-        if at is None or at[1] == 0:
-            return 0
-        rows = rows_of(self.model.lines[at[0]], self._row_width)
-        return rows[min(at[1], len(rows) - 1)].start
+    def found_lines(self, needle: Needle) -> list[int]:
+        return [number for number, line in enumerate(self.model.lines) if needle.spans(line.text)]
 
-    def _row_with(self, line: int, character: int) -> int:
-        if character == 0:
-            return 0
-        rows = rows_of(self.model.lines[line], self._row_width)
-        return max(number for number, row in enumerate(rows) if row.start <= character)
+    def reveal(self, place: Place, needle: Needle) -> list[int]:
+        """Open what hides an event that is here; the lines of it that have the text."""
+        self.model.reveal(place)
+        self._apply(self.model.flush())
+        return self.model.lines_with(place, needle)
 
-    # --------------------------------------------------------------------------------------------------------- painting
-
-    def render_line(self, y: int) -> Strip:
-        row_at = y + self.scroll_offset.y
-        painter = self._painter
-        theme = "light" if self.app.theme.endswith("light") else "dark"
-        painter.begin(self._row_width, theme, self.rich_style)
-        if row_at >= self._index.total:
-            return Strip.blank(self.size.width, self.rich_style)
-        number, row = self._index.locate(row_at)
-        line = self.model.lines[number]
-        selection = self.text_selection
-        span = selection.get_span(row_at) if selection is not None else None
-        if span is not None:
-            over = self.screen.get_component_rich_style("screen--selection")
-            strip = painter.lit(line, rows_of(line, self._row_width)[row], over, *span)
-        elif self.show_cursor and number == self._cursor:
-            over = Style(bgcolor=painter.style("cursor-fill", "").bgcolor)
-            strip = painter.lit(line, rows_of(line, self._row_width)[row], over)
-        else:
-            strip = painter.strips(line)[row]
-        return strip.apply_offsets(0, row_at)
-
-    # -------------------------------------------------------------------------------------------------------- selection
-
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        text = copied(self.model.lines, self._index, self._row_width, selection.start, selection.end)
-        return (text, "\n") if text else None
-
-    def selection_updated(self, selection: Selection | None) -> None:
+    def go_to_line(self, line: int, *, found: bool = False) -> None:
+        """Bring a line into view, a third from the top where it was not."""
+        row, y, height = self._index.row_of(line), self.scroll_offset.y, self.size.height
+        if found:
+            self._found = self._cursor = line
+        if not y <= row < y + height:
+            self.following = False
+            self.go_to(row - height // 3)
         self.refresh()
 
-    def text_of_selection(self) -> str:
-        """What is selected, as it was written: without our wraps, bars and indents. '' for nothing."""
-        selection = self.text_selection
-        found = self.get_selection(selection) if selection is not None else None
-        return found[0] if found else ""
+    @property
+    def found_line(self) -> int | None:
+        """The line of the match that the reader is at; None once the lines changed so that it is none any more."""
+        at, lines = self._found, self.model.lines
+        if at is None or self._needle is None or at >= len(lines):
+            return None
+        return at if self._needle.spans(lines[at].text) else None
+
+    def bring(self, place: Place) -> bool:
+        """Have a place of the run among the lines; False while its page is read."""
+        run = self.model.run
+        if run is None or self._has(place):
+            return True
+        self._wanted, self._wanted_rows = place, 0
+        self._ask(ReadTranscript(run=run, around=place.key))
+        return False
+
+    def bottom_line(self) -> int:
+        return self._last_visible()
+
+    # ----------------------------------------------------------------------------------------------------- what is here
+
+    def block_here(self) -> Block | None:
+        """The block under the cursor, else the first one in view."""
+        return self.model.innermost(self.current_line())
+
+    def line_here(self) -> Line | None:
+        line = self.current_line()
+        return self.model.lines[line] if line < len(self.model.lines) else None
 
     def text_of_block(self) -> str:
         """The whole block under the cursor (else the first one in view), as it was written."""
-        return self.model.block_text(self._current_line())
+        return self.model.block_text(self.current_line())
 
     def text_of_message(self) -> str:
         """All that the agent wrote in the turn in view, as it was written."""
-        return self.model.message_at(self._current_line())
-
-    def _clear_selection(self) -> None:
-        if self.is_attached and self.text_selection is not None:
-            self.screen.selections = {w: s for w, s in self.screen.selections.items() if w is not self}
-
-    def _selected_lines(self) -> tuple[int, int] | None:
-        """First and last line of the selection, while it is one of both ends."""
-        selection = self.text_selection if self.is_attached else None
-        if selection is None or selection.start is None or selection.end is None or not self._index.total:
-            return None
-        last = self._index.total - 1
-        return self._index.locate(min(selection.start.y, last))[0], self._index.locate(min(selection.end.y, last))[0]
-
-    def _shift_selection(self, rows: int) -> None:
-        selection = self.text_selection
-        if rows and selection is not None and selection.start is not None and selection.end is not None:
-            start, end = (Offset(at.x, at.y + rows) for at in (selection.start, selection.end))
-            self.screen.selections = {**self.screen.selections, self: Selection(start, end)}
+        return self.model.message_at(self.current_line())
 
     # ------------------------------------------------------------------------------------------------------------- keys
 
-    def _current_line(self) -> int:
+    def current_line(self) -> int:
         """The line under the cursor; without one the first in view."""
         if self._cursor is not None and self.show_cursor:
             return self._cursor
@@ -313,7 +292,7 @@ class Transcript(ScrollView, can_focus=True):
 
     def toggle_fold(self) -> bool:
         """Open or fold the block under the cursor, else the first in view that can be; False where there is none."""
-        line = self._current_line()
+        line = self.current_line()
         lines = self.model.lines
         if not (self.show_cursor and self._cursor is not None):
             last = self._last_visible()
@@ -345,7 +324,7 @@ class Transcript(ScrollView, can_focus=True):
             return
         self.show_cursor = True
         if self._cursor is None:
-            self._cursor = self._last_visible() if self.following else self._current_line()
+            self._cursor = self._last_visible() if self.following else self.current_line()
         else:
             self._cursor = max(0, min(self._cursor + by, len(self.model.lines) - 1))
         top = self._index.row_of(self._cursor)
@@ -363,17 +342,27 @@ class Transcript(ScrollView, can_focus=True):
 
     def go_to(self, row: int) -> None:
         self._place(row)
-        self.following = self.scroll_offset.y >= self._end_row()
+        self.following = self.scroll_offset.y >= self._end_row() and not self.goes_on
         if self.following:
             self.unread = 0
 
     def action_scroll_home(self) -> None:
+        """To the first line of the run."""
         self._cursor = 0 if self._cursor is not None and self.model.lines else None
-        self.go_to(0)
+        if self.model.more_before:
+            self.go_to_place(_BEGINNING)
+        else:
+            self.go_to(0)
 
     def action_scroll_end(self) -> None:
         self._cursor = len(self.model.lines) - 1 if self._cursor is not None and self.model.lines else None
-        self.go_to(self._end_row())
+        self._to_end()
+
+    def _to_end(self) -> None:
+        if self.model.more_after and self.model.run is not None:
+            self._ask(ReadTranscript(run=self.model.run))
+        else:
+            self.go_to(self._end_row())
 
     def action_page_up(self) -> None:
         self._page(-1)
@@ -396,12 +385,24 @@ class Transcript(ScrollView, can_focus=True):
         """The next turn's header to the top; after the last one the end."""
         line = self._turn_anchor()
         following = [at for at in self.model.turn_lines() if at > line]
-        self._to_turn(following[0] if following else None)
+        other = None if following or not self.goes_on else self.model.turn_beside(line, 1)
+        if other is not None and self.model.run is not None:
+            self._ask(ReadTranscript(run=self.model.run, turn=other))
+        else:
+            self._to_turn(following[0] if following else None)
 
     def previous_turn(self) -> None:
-        line = self._turn_anchor()
-        before = [at for at in self.model.turn_lines() if at < line]
-        self._to_turn(before[-1] if before else 0)
+        """The header of the turn in view to the top, or of the one before."""
+        line, headers = self._turn_anchor(), self.model.turn_lines()
+        before = [at for at in headers if at < line]
+        # The first header here stands for all of its turn that is before the first line.
+        cut = self.model.more_before and len(before) < 2
+        wanted = before[-1] if before else line
+        other = self.model.turn_beside(wanted, 0 if before or not headers else -1) if cut else None
+        if other is not None and self.model.run is not None:
+            self._ask(ReadTranscript(run=self.model.run, turn=other))
+        else:
+            self._to_turn(before[-1] if before else 0)
 
     def _turn_anchor(self) -> int:
         if self._cursor is not None and self.show_cursor:
@@ -433,23 +434,3 @@ class Transcript(ScrollView, can_focus=True):
         line = self._index.locate(row)[0]
         if self.model.lines[line].fold:
             self._toggle(line)
-
-
-def _moved(at: tuple[int, int] | None, splice: Splice) -> tuple[int, int] | None:
-    """Where a line is after a splice; inside of what was replaced it keeps its distance from the start of that."""
-    if at is None or at[0] < splice.at:
-        return at
-    if at[0] >= splice.at + splice.removed:
-        return at[0] + len(splice.added) - splice.removed, at[1]
-    return (min(at[0], splice.at + max(0, len(splice.added) - 1)), at[1])
-
-
-def _moved_range(lines: tuple[int, int], splice: Splice) -> tuple[int, int] | None:
-    """Where these lines are after a splice; None where it touches them."""
-    first, last = lines
-    if splice.at > last:
-        return lines
-    if splice.at + splice.removed <= first:
-        by = len(splice.added) - splice.removed
-        return first + by, last + by
-    return None

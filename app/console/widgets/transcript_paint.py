@@ -5,6 +5,7 @@ frame.
 """
 
 from collections import OrderedDict
+from collections.abc import Sequence
 
 from rich.segment import Segment
 from rich.style import Style
@@ -53,6 +54,8 @@ _STYLES: dict[str, tuple[str, str]] = {
     "hunk": ("grey", ""),
     "dim": ("grey", ""),
     "cursor-fill": ("text on-sel", ""),
+    "found": ("amber", "underline"),
+    "found-here": ("amber", "reverse"),
     "faint": ("faint", ""),
 }
 
@@ -96,20 +99,22 @@ class Painter:
                 out.append(Segment(inner or text, style))
         return out
 
-    def lit(self, line: Line, row: Row, over: Style, start: int = 0, end: int = -1) -> Strip:
-        """The row with a style over the characters from ``start`` to ``end``; not kept."""
+    def lit(self, line: Line, row: Row, marks: Sequence[tuple[int, int, Style]]) -> Strip:
+        """The row with styles over some of its characters, later ones over earlier ones; -1 is its end. Not kept."""
         width = self._look[0]
         segments = self._strip(self.segments(line, row), width, line)._segments
-        out: list[Segment] = []
-        at = 0
-        for text, style, _ in segments:
-            low = min(max(start - at, 0), len(text))
-            high = len(text) if end < 0 else min(max(end - at, low), len(text))
-            plain = style or Style()
-            parts = ((text[:low], plain), (text[low:high], plain + over), (text[high:], plain))
-            out.extend(Segment(part, how) for part, how in parts if part)
-            at += len(text)
-        return Strip(out)
+        for start, end, over in marks:
+            out: list[Segment] = []
+            at = 0
+            for text, style, _ in segments:
+                low = min(max(start - at, 0), len(text))
+                high = len(text) if end < 0 else min(max(end - at, low), len(text))
+                plain = style or Style()
+                parts = ((text[:low], plain), (text[low:high], plain + over), (text[high:], plain))
+                out.extend(Segment(part, how) for part, how in parts if part)
+                at += len(text)
+            segments = out
+        return Strip(segments)
 
     def _strip(self, segments: list[Segment], width: int, line: Line) -> Strip:
         used = sum(cells(segment.text) for segment in segments)

@@ -115,8 +115,13 @@ class Script:
         """As the ledger gives them: without deltas."""
         return tuple(event for event in self.events if event.key is not None)
 
-    def page(self, first: int = 0, *, start: int = 0, stop: int | None = None) -> TranscriptPage:
-        return TranscriptPage(events=self.kept[start:stop], first=first, live_from=0)
+    def page(self, *, start: int = 0, stop: int | None = None) -> TranscriptPage:
+        """As the ledger gives it: whether there is more at either end is told by where it was cut."""
+        kept = self.kept
+        events = kept[start:stop]
+        return TranscriptPage(
+            events=events, more_before=start > 0, more_after=stop is not None and start + len(events) < len(kept)
+        )
 
 
 def text(words: str, block: str = "", **more: Any) -> base.TextBlock:

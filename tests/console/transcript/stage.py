@@ -6,6 +6,7 @@ from textual.app import App, ComposeResult
 
 from app.console.theme import textual_theme
 from app.console.widgets.transcript import Transcript
+from coordinator.api import ReadTranscript
 
 
 class Stage(App[None]):
@@ -14,7 +15,7 @@ class Stage(App[None]):
     def __init__(self, theme: str = "dark") -> None:
         super().__init__()
         self._theme_name = theme
-        self.asked: list[Transcript.NeedOlder] = []
+        self.asked: list[ReadTranscript] = []
 
     def compose(self) -> ComposeResult:
         yield Transcript(id="transcript")
@@ -28,8 +29,8 @@ class Stage(App[None]):
     def transcript(self) -> Transcript:
         return self.query_one("#transcript", Transcript)
 
-    def on_transcript_need_older(self, message: Transcript.NeedOlder) -> None:
-        self.asked.append(message)
+    def on_transcript_need_page(self, message: Transcript.NeedPage) -> None:
+        self.asked.append(message.asked)
 
     def rows(self) -> list[str]:
         """The transcript as it is painted, row by row, without the space at the end."""

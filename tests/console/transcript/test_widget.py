@@ -81,16 +81,16 @@ async def test_the_wheel_and_textuals_own_scrolling_count_too() -> None:
 async def test_an_older_page_keeps_the_place() -> None:
     async with stage() as (app, pilot):
         view, script = app.transcript, long_script()
-        view.show(session(working(1)), TranscriptPage(events=script.kept[30:], first=31, live_from=0))
+        view.show(session(working(1)), TranscriptPage(events=script.kept[30:], more_before=True))
         await pilot.pause()
         assert app.asked == []
-        view.action_scroll_home()
+        view.go_to(0)
         await eventually(lambda: bool(app.asked))
-        assert [(m.run, m.before) for m in app.asked] == [(12, 31)]
+        assert [(m.run, m.before) for m in app.asked] == [(12, script.kept[30].key)]
         view.go_to(3)
         await pilot.pause()
         rows = app.rows()
-        view.prepend(TranscriptPage(events=script.kept[:30], first=0, live_from=0))
+        view.take_page(app.asked[-1], TranscriptPage(events=script.kept[:30], more_before=False))
         await pilot.pause()
         assert app.rows() == rows
         assert view.scroll_offset.y > 3 and not view.following
@@ -102,11 +102,11 @@ async def test_an_older_page_keeps_the_place() -> None:
 async def test_a_page_too_short_for_the_screen_asks_for_more_and_again_where_nothing_came() -> None:
     async with stage() as (app, pilot):
         view, script = app.transcript, long_script(30)
-        view.show(session(working(1)), TranscriptPage(events=script.kept[-2:], first=29, live_from=0))
+        view.show(session(working(1)), TranscriptPage(events=script.kept[-2:], more_before=True))
         await eventually(lambda: len(app.asked) == 1)
-        view.prepend(TranscriptPage(events=script.kept[-2:], first=29, live_from=0))
+        view.take_page(app.asked[-1], TranscriptPage(events=script.kept[-2:], more_before=True))
         await eventually(lambda: len(app.asked) == 2)
-        view.prepend(TranscriptPage(events=script.kept[:-2], first=0, live_from=0))
+        view.take_page(app.asked[-1], TranscriptPage(events=script.kept[:-2], more_before=False))
         await pilot.pause()
         assert (
             len(app.asked) == 2 and view.following and "message 29" in app.rows()[-1] + app.rows()[-2] + app.rows()[-3]
@@ -242,12 +242,12 @@ async def test_dragging_selects() -> None:
 async def test_a_selection_moves_with_its_text() -> None:
     async with stage() as (app, pilot):
         view, script = app.transcript, long_script()
-        view.show(session(working(1)), TranscriptPage(events=script.kept[30:], first=31, live_from=0))
+        view.show(session(working(1)), TranscriptPage(events=script.kept[30:], more_before=True))
         view.go_to(4)
         await pilot.pause()
         app.screen.selections = {view: Selection(Offset(2, 6), Offset(20, 8))}
         told = view.text_of_selection()
-        view.prepend(TranscriptPage(events=script.kept[:30], first=0, live_from=0))
+        view.take_page(app.asked[-1], TranscriptPage(events=script.kept[:30], more_before=False))
         await pilot.pause()
         assert told and view.text_of_selection() == told
 
