@@ -22,7 +22,7 @@ def dumps(obj: object) -> str:
         return msgspec.json.encode(_mended(msgspec.to_builtins(obj)), order="sorted").decode()
 
 
-SLICE: Final = 250_000
+SLICE: Final = 100_000
 
 
 def long_string(text: str) -> Iterator[str]:

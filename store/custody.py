@@ -64,6 +64,8 @@ HOLDER_OF_TREE: Final = f"SELECT run FROM custody WHERE tree = :tree AND in_plac
 GET: Final = f"SELECT {columns(Custody)} FROM custody WHERE id = :id"
 # The newest of a run.
 OF_RUN: Final = f"SELECT {columns(Custody)} FROM custody WHERE run = :run ORDER BY created_at DESC, rowid DESC LIMIT 1"
+# Every hold that it had.
+EACH_OF_RUN: Final = f"SELECT {columns(Custody)} FROM custody WHERE run = :run ORDER BY created_at, rowid"
 # What the sweep looks at.
 NOT_CLOSED: Final = f"SELECT {columns(Custody)} FROM custody WHERE state <> '{_CLOSED}' ORDER BY created_at, id"
 # Over, on a machine that has not been started anew since: what of them is alive was left over.
@@ -173,6 +175,11 @@ def _in_the_way(tx: Tx, *, id: CustodyId, run: RunId, tree: str, in_place: bool,
 
 def get(tx: Tx, id: CustodyId) -> Custody | None:
     return one(tx, Custody, GET, {"id": id})
+
+
+def each_of_run(tx: Tx, run: RunId) -> list[Custody]:
+    """Oldest first."""
+    return many(tx, Custody, EACH_OF_RUN, {"run": run})
 
 
 def of_run(tx: Tx, run: RunId) -> Custody | None:

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,6 +63,8 @@ class Ledger:
         self._reader = reader
         self._now = now
         self._inode = inode
+        self._line: deque[tuple[Callable[[sqlite3.Connection], Any], asyncio.Future[Any]]] = deque()
+        """Transactions that wait for the writer's thread; the oldest first, but for what may not wait for others."""
         self._written = asyncio.Event()
         self._writes = 0
         self._checkpointer = asyncio.create_task(self._checkpoint_when_idle(), name="ledger-checkpoint")
@@ -105,8 +108,12 @@ class Ledger:
             raise
         return cls(path, writer, reader, now, who, inode)
 
-    async def transaction(self, body: Callable[[Tx], T | Refusal], *, name: str = "") -> T | Refusal:
+    async def transaction(
+        self, body: Callable[[Tx], T | Refusal], *, name: str = "", first: bool = False
+    ) -> T | Refusal:
         """Run ``body`` between BEGIN IMMEDIATE and COMMIT; a ``Refusal`` or an exception rolls all of it back.
+
+        ``first``: before all that waits for the writer (a stop, while eight agents stream).
 
         The whole of it is one hop to the writer's thread: four awaits cost twice the time, and between them another
         task's statements could come into this transaction. IMMEDIATE, because one that reads first and then writes
@@ -131,13 +138,37 @@ class Ledger:
             return result
 
         try:
-            return await _hop(self._writer, carry_out)
+            return await _to_its_end(self._in_line(carry_out, first=first))
         except LedgerFault as fault:
             log.warning("transaction %s: %s", name or "unnamed", fault)
             raise
         finally:
             self._writes += 1
             self._written.set()
+
+    def _in_line(self, work: Callable[[sqlite3.Connection], T], *, first: bool) -> "asyncio.Future[T]":
+        """Give the writer's thread something to do.
+
+        It is given at once, not by a task that begins in the loop's next round; and what the thread takes is the head
+        of our line, not its own oldest, so that something can come first. Hence aiosqlite's queue, which has no public
+        side either.
+        """
+        if not self._writer._running:
+            raise ValueError("the ledger is closed")
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        (self._line.appendleft if first else self._line.append)((work, done))
+        self._writer._tx.put_nowait((None, self._next_in_line))
+        return done
+
+    def _next_in_line(self) -> None:
+        """On the writer's thread."""
+        work, done = self._line.popleft()
+        try:
+            result = work(self._writer._conn)
+        except BaseException as problem:
+            done.get_loop().call_soon_threadsafe(_settle, done, None, problem)
+        else:
+            done.get_loop().call_soon_threadsafe(_settle, done, result, None)
 
     async def read(self, body: Callable[[Tx], T]) -> T:
         """Run ``body`` on the read-only connection, over one unchanging state of the ledger."""
@@ -269,7 +300,15 @@ async def _hop(conn: aiosqlite.Connection, work: Callable[[sqlite3.Connection], 
     return await _to_its_end(asyncio.ensure_future(hop))
 
 
-async def _to_its_end(task: "asyncio.Task[T]") -> T:
+def _settle(done: "asyncio.Future[Any]", result: object, problem: BaseException | None) -> None:
+    if not done.done():  # the loop that is being closed cancels what still waits
+        if problem is None:
+            done.set_result(result)
+        else:
+            done.set_exception(problem)
+
+
+async def _to_its_end(task: "asyncio.Future[T]") -> T:
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:

@@ -7,7 +7,7 @@ names the write that carries them. Whether a kind of decision can be answered in
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from store import entries, moves
+from store import entries, moves, search
 from store.canonical import digest, storable
 from store.refusal import Fact, Refusal
 from store.rows import Record, columns, many, one, values
@@ -44,7 +44,7 @@ class Decision(Record):
     delivered_at: Millis | None
     ended_at: Millis | None
     note: str
-    """Why withdrawn, how refused."""
+    """Why withdrawn, how refused, why never sent."""
 
 
 _S = DecisionState
@@ -97,10 +97,10 @@ WHERE id = :id AND state IN ({_from(_S.DELIVERED)}) {_RETURNING}
 UNDELIVER: Final = f"""
 UPDATE decisions SET state = '{_S.ANSWERED}', write_id = NULL WHERE id = :id AND state = '{_S.DELIVERING}' {_RETURNING}
 """
-# Nobody can tell whether it arrived.
+# Nobody can tell whether it arrived; or it never went and never will, and the note says why.
 UNCERTAIN: Final = f"""
-UPDATE decisions SET state = '{_S.UNCERTAIN}', ended_at = :now WHERE id = :id AND state IN ({_from(_S.UNCERTAIN)})
-{_RETURNING}
+UPDATE decisions SET state = '{_S.UNCERTAIN}', ended_at = :now, note = :note
+WHERE id = :id AND state IN ({_from(_S.UNCERTAIN)}) {_RETURNING}
 """
 WITHDRAW: Final = f"""
 UPDATE decisions SET state = '{_S.WITHDRAWN}', ended_at = :now, note = :note
@@ -171,6 +171,7 @@ def ask(
         assert before is not None, "only decisions_once can have been in the way"
         return before
     entries.note(tx, run, "decision.open", row)
+    search.fill_asked(tx, run=run, turn=turn, decision=row.id, title=row.title, subject=row.subject)
     return row
 
 
@@ -209,6 +210,7 @@ def answer(
     if row is None:
         return _why_not(get(tx, id), id, revision, payload_hash)
     entries.note(tx, row.run, "decision.answered", row, "state", "answer", "answered_by", "answered_at")
+    search.fill_answer(tx, run=row.run, turn=row.turn, decision=row.id, answer=row.answer)
     return row
 
 
@@ -246,8 +248,9 @@ def undeliver(tx: Tx, *, id: DecisionId) -> Decision | None:
     return row
 
 
-def uncertain(tx: Tx, *, id: DecisionId) -> Decision | None:
-    return _moved(tx, one(tx, Decision, UNCERTAIN, {"id": id, "now": tx.now}))
+def uncertain(tx: Tx, *, id: DecisionId, not_sent: str = "") -> Decision | None:
+    """The answer will never be known to have arrived. ``not_sent``: why it is known that no byte of it went."""
+    return _moved(tx, one(tx, Decision, UNCERTAIN, {"id": id, "now": tx.now, "note": not_sent}), "note")
 
 
 def withdraw(tx: Tx, *, id: DecisionId, note: str) -> Decision | None:

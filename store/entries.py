@@ -15,6 +15,8 @@ from store.vocab import Millis, RunId
 
 LEDGER_CHAIN: Final = 0
 """The ledger's own chain: settings, incarnations, and the head of every run that ended."""
+PRUNED: Final = "pruned"
+"""Kind of the entry in that chain that stands in the place of a run that was dropped (``store.pruning``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,11 @@ APPEND: Final = f"INSERT INTO entries {values(Entry)}"
 CHAIN: Final = f"SELECT {columns(Entry)} FROM entries WHERE run = :run ORDER BY n"
 # The newest entry of all: what a mark beside the ledger notes.
 NEWEST: Final = f"SELECT {columns(Entry)} FROM entries ORDER BY seq DESC LIMIT 1"
+# Whether a tombstone stands in a run's place. Spelled as the index is.
+IS_PRUNED: Final = f"""
+SELECT 1 FROM entries WHERE run = 0 AND kind = '{PRUNED}'
+  AND CASE WHEN json_valid(body) THEN json_extract(body, '$.run') END = :run
+"""
 # The entry at a place that was noted elsewhere.
 AT_SEQ: Final = f"SELECT {columns(Entry)} FROM entries WHERE seq = :seq"
 
@@ -104,5 +111,16 @@ def newest(tx: Tx) -> Entry | None:
     return one(tx, Entry, NEWEST, {})
 
 
+def newest_seq(tx: Tx) -> int:
+    """By which a reader sees that anything at all has happened."""
+    row = tx.conn.execute(LAST_SEQ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
 def at_seq(tx: Tx, seq: int) -> Entry | None:
     return one(tx, Entry, AT_SEQ, {"seq": seq})
+
+
+def is_pruned(tx: Tx, run: RunId) -> bool:
+    """Whether it was dropped: nothing more is told of it in a chain of its own."""
+    return tx.conn.execute(IS_PRUNED, {"run": run}).fetchone() is not None

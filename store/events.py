@@ -6,7 +6,7 @@ the spool offset committed with the events is what keeps them from coming twice.
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -234,42 +234,45 @@ def of_turn(tx: Tx, turn: TurnId, *, through: int = NEWEST_ID) -> Iterator[Event
 
 
 def digest_of_turn(tx: Tx, turn: TurnId, *, through: int = NEWEST_ID) -> EventsDigest:
-    return _digest(tx.conn.execute(OF_TURN, {"turn": turn, "through": through}).fetchall())
+    return _digest(tx, OF_TURN, {"turn": turn, "through": through})
 
 
 def digest_of_loose(tx: Tx, run: RunId, *, through: int = NEWEST_ID) -> EventsDigest:
-    return _digest(tx.conn.execute(LOOSE, {"run": run, "through": through}).fetchall())
+    return _digest(tx, LOOSE, {"run": run, "through": through})
 
 
 def hash_of(tx: Tx, turn: TurnId) -> str:
     return digest_of_turn(tx, turn).events_hash
 
 
-def _digest(rows: Sequence[tuple[int, int, int, int, str | None, int, str, str]]) -> EventsDigest:
-    """Not over row ids: the same events in an export have the same hash."""
-    total = hashlib.sha256()
-    for _id, _run, offset, n, _turn, at, kind, body in rows:
-        if len(body) > SLICE:
-            total.update(dumps([offset, n, at, kind, ""])[:-3].encode())
-            for piece in long_string(body):
-                total.update(piece.encode())
-            total.update(b"]\n")
-            continue
-        total.update(dumps([offset, n, at, kind, body]).encode())
-        total.update(b"\n")
-    return EventsDigest(
-        events_hash=total.hexdigest(), events_count=len(rows), events_through=rows[-1][0] if rows else 0
-    )
+def _digest(tx: Tx, statement: str, parameters: Mapping[str, object]) -> EventsDigest:
+    """Not over row ids: the same events in an export have the same hash. Row by row: a turn may have a million."""
+    total, count, last = hashlib.sha256(), 0, 0
+    with closing(tx.conn.execute(statement, parameters)) as rows:
+        for id, _run, offset, n, _turn, at, kind, body in rows:
+            total.update(hashed(offset, n, at, kind, body))
+            count, last = count + 1, id
+    return EventsDigest(events_hash=total.hexdigest(), events_count=count, events_through=last)
 
 
-def searchable(event: Event) -> str | None:
-    """What the full-text search finds of an event: the agent's finished text, and one line for each tool call."""
+def hashed(offset: int, n: int, at: int, kind: str, body: str) -> bytes:
+    """What of one event goes into the hash of its turn."""
+    if len(body) > SLICE:
+        # By slices: written in one go a very long body holds the interpreter's lock, and a screen's keys with it.
+        pieces = (piece.encode() for piece in long_string(body))
+        return b"".join([dumps([offset, n, at, kind])[:-1].encode(), b",", *pieces, b"]\n"])
+    return dumps([offset, n, at, kind, body]).encode() + b"\n"
+
+
+def searchable(event: Event) -> tuple[str, str]:
+    """What the full-text search finds of an event: the agent's finished text, and one line for each tool call; and the
+    name of the tool."""
     field = SEARCHABLE.get(event.kind)
     if field is None:
-        return None
+        return "", ""
     try:
         body = json.loads(event.body)
     except ValueError:
-        return None
-    text = body.get(field) if isinstance(body, dict) else None
-    return text if isinstance(text, str) and text else None
+        return "", ""
+    text, tool = (body.get(field), body.get("name")) if isinstance(body, dict) else ("", "")
+    return text if isinstance(text, str) else "", tool if isinstance(tool, str) else ""

@@ -31,6 +31,8 @@ SELECT {columns(Evidence)} FROM evidence WHERE run = :run AND kind = :kind AND s
 """
 ADD: Final = f"INSERT INTO evidence {values(Evidence, 'id')} RETURNING {columns(Evidence)}"
 GET: Final = f"SELECT {columns(Evidence)} FROM evidence WHERE id = :id"
+# Without the content, which may be large.
+LISTING: Final = "SELECT id, kind, sha256, size, note, at FROM evidence WHERE run = :run ORDER BY id"
 OF_RUN: Final = f"SELECT {columns(Evidence)} FROM evidence WHERE run = :run ORDER BY id"
 
 
@@ -58,3 +60,11 @@ def get(tx: Tx, id: int) -> Evidence | None:
 
 def of_run(tx: Tx, run: RunId) -> list[Evidence]:
     return many(tx, Evidence, OF_RUN, {"run": run})
+
+
+def listing(tx: Tx, run: RunId) -> list[tuple[int, EvidenceKind, str, int, str, Millis]]:
+    """What there is of a run, without the content."""
+    return [
+        (id, EvidenceKind(kind), sha256, size, note, at)
+        for id, kind, sha256, size, note, at in tx.conn.execute(LISTING, {"run": run})
+    ]

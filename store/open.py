@@ -23,6 +23,8 @@ from store.tx import Tx
 from store.vocab import Millis, RefusalReason
 
 BUSY_TIMEOUT_MS: Final = 5_000
+TRIES: Final = 5
+"""How often a ledger is copied that changes meanwhile."""
 CACHED_STATEMENTS: Final = 256
 """More than there are statements: the default of 128 would compile some of them again and again."""
 
@@ -40,10 +42,12 @@ class Opening:
     busy_timeout_ms: int = BUSY_TIMEOUT_MS
 
 
-def connect(path: Path, *, mode: str = "rw", busy_timeout_ms: int = BUSY_TIMEOUT_MS) -> sqlite3.Connection:
+def connect(
+    path: Path, *, mode: str = "rw", busy_timeout_ms: int = BUSY_TIMEOUT_MS, how: str = ""
+) -> sqlite3.Connection:
     """A connection that never creates the file. ``isolation_level=None``: every BEGIN is ours, none deferred."""
     conn = sqlite3.connect(
-        f"file:{quote(str(path))}?mode={mode}",
+        f"file:{quote(str(path))}?mode={mode}{how}",
         uri=True,
         isolation_level=None,
         check_same_thread=False,
@@ -77,7 +81,7 @@ def open_for_writing(opening: Opening) -> sqlite3.Connection:
         LedgerUnreadable, LedgerBusy, StorageFault: with the refusal to show.
     """
     path = opening.path
-    with _storage_errors(path):
+    with storage_errors(path):
         _make_folder(path.parent)
         _raise_if(check_place(path.parent))
         if not path.exists():
@@ -94,51 +98,145 @@ def open_for_writing(opening: Opening) -> sqlite3.Connection:
         return conn
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readable:
+    """A ledger that is read where it lies, or from a copy; not a byte of it or of what lies beside it is written."""
+
+    conn: sqlite3.Connection
+    path: Path
+    stamp: tuple[int, ...] | None = None
+    """How the file was, where nobody was writing and no lock says when somebody begins. None: a lock does, or this is
+    a copy."""
+
+    def overtaken(self) -> bool:
+        """Whether the file was written to since, so that what was read of it may be of two times."""
+        return self.stamp is not None and _stamp(self.path) != self.stamp
+
+    def outdated(self) -> bool:
+        """Whether there may be something newer than what is read here: it is worth opening again."""
+        return self.stamp is not None and (self.overtaken() or _size(_wal(self.path)) > 0)
+
+
 @contextmanager
 def open_for_reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A read-only connection, wherever the ledger lies: beside a live console, in a read-only folder, of an older form.
 
     Raises:
-        LedgerUnreadable, LedgerBusy, StorageFault: with the refusal to show.
+        LedgerUnreadable, LedgerBusy, StorageFault: with the refusal to show. LedgerBusy also at the end, where a
+            console began to write while this read without a lock: then what was read may not fit together.
     """
     with ExitStack() as stack:
-        with _storage_errors(path):  # around the opening only: what the caller's block raises is the caller's
-            conn = _readable(path, stack)
-        yield conn
+        opened = readable(path, stack)
+        yield opened.conn
+        if opened.overtaken():
+            raise _being_written(path)
 
 
-def _readable(path: Path, stack: ExitStack) -> sqlite3.Connection:
-    if not path.exists():
-        facts: dict[str, Fact] = {"path": str(path), "problem": "there is none", "absent": True}
-        raise LedgerUnreadable(Refusal(RefusalReason.LEDGER_UNREADABLE, facts))
-    _raise_if(check_file(path))
-    try:
-        conn = stack.enter_context(closing(connect(path, mode="ro")))
-        found = migrate.check(conn, path)
+def readable(path: Path, stack: ExitStack) -> Readable:
+    """As ``open_for_reading``, for a reader that stays and looks itself whether it was overtaken.
+
+    Raises:
+        LedgerUnreadable, LedgerBusy, StorageFault: with the refusal to show.
+    """
+    with storage_errors(path):
+        if not path.exists():
+            facts: dict[str, Fact] = {"path": str(path), "problem": "there is none", "absent": True}
+            raise LedgerUnreadable(Refusal(RefusalReason.LEDGER_UNREADABLE, facts))
+        _raise_if(check_file(path))
+        for _ in range(TRIES):
+            found = _as_it_lies(path, stack) or _copied(path, stack)
+            if found is not None:
+                return found
+        raise _being_written(path)
+
+
+def _as_it_lies(path: Path, stack: ExitStack) -> Readable | None:
+    """Read in its place; None where that could not be done without writing there, or where it is of an older form.
+
+    SQLite's ``mode=ro`` alone is not enough: of a ledger in WAL mode it makes and writes the shared memory beside it.
+    With ``readonly_shm`` it takes its locks there and writes nothing; a WAL that a crash has left it reads by an index
+    of its own. Where no WAL lies beside the file, nobody has it open and all is in it: ``immutable`` then needs no
+    lock, and works in a folder that cannot be written to.
+    """
+    stamp = _stamp(path)
+    shared = Path(f"{path}-shm").exists()
+    if _size(_wal(path)) > 0 or (shared and _wal(path).exists()):
+        how, stamp = "&readonly_shm=1", ()
+        if not shared:
+            return None
+    else:
+        how = "&immutable=1"
+    with ExitStack() as trying:
+        try:
+            conn = trying.enter_context(closing(connect(path, mode="ro", how=how)))
+            found = migrate.check(conn, path)
+        except sqlite3.OperationalError as error:
+            # The last console left meanwhile and took the shared memory with it; or its owner lets nobody see it.
+            if primary_code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+                raise
+            return None
         if isinstance(found, Refusal):
             raise LedgerUnreadable(found)
-        if found == migrate.newest(migrate.released()):
-            return conn
-    except sqlite3.OperationalError as error:
-        # A read-only folder: SQLite can make no shared memory for the WAL there.
-        if primary_code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
-            raise
-    return _copied(path, stack)
+        if found != migrate.newest(migrate.released()):
+            return _brought_up(conn, path, stack)
+        stack.push(trying.pop_all())
+    return Readable(conn=conn, path=path, stamp=stamp or None)
 
 
-def _copied(path: Path, stack: ExitStack) -> sqlite3.Connection:
-    """A private copy, brought to this version's form; the ledger itself is not touched by reading it."""
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="footplate-review-"))
-    copy = Path(folder) / path.name
+def _brought_up(conn: sqlite3.Connection, path: Path, stack: ExitStack) -> Readable:
+    """A private copy of an older ledger, in this version's form. Through SQLite, so that it is of one moment."""
+    copy = _private(stack) / path.name
+    copy.touch(mode=0o600)
+    with closing(connect(copy)) as target:
+        target.execute("PRAGMA synchronous = OFF")
+        conn.backup(target)
+        migrate.migrate(target)
+    return Readable(conn=stack.enter_context(closing(connect(copy, mode="ro"))), path=path)
+
+
+def _copied(path: Path, stack: ExitStack) -> Readable | None:
+    """A private copy of the file and its WAL; None where they changed while they were copied."""
+    wal = _wal(path)
+    copy = _private(stack) / path.name
+    before = _stamp(path), _stamp(wal)
     shutil.copyfile(path, copy)
     with suppress(FileNotFoundError):
-        shutil.copyfile(f"{path}-wal", f"{copy}-wal")
+        shutil.copyfile(wal, _wal(copy))
+    if (_stamp(path), _stamp(wal)) != before:
+        return None
     with closing(connect(copy)) as conn:
         found = migrate.check(conn, path)
         if isinstance(found, Refusal):
             raise LedgerUnreadable(found)
         migrate.migrate(conn)
-    return stack.enter_context(closing(connect(copy, mode="ro")))
+    return Readable(conn=stack.enter_context(closing(connect(copy, mode="ro"))), path=path)
+
+
+def _private(stack: ExitStack) -> Path:
+    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="footplate-review-")))
+
+
+def _wal(path: Path) -> Path:
+    return Path(f"{path}-wal")
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Differs once anybody has written to the file or put another in its place; () where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _size(path: Path) -> int:
+    found = _stamp(path)
+    return found[2] if found else 0
+
+
+def _being_written(path: Path) -> LedgerBusy:
+    problem = "a console began to write to it while it was read"
+    return LedgerBusy(Refusal(RefusalReason.LEDGER_BUSY, {"path": str(path), "problem": problem}))
 
 
 def _make_folder(folder: Path) -> None:
@@ -199,14 +297,16 @@ def _raise_if(refusal: Refusal | None) -> None:
 
 
 @contextmanager
-def _storage_errors(path: Path) -> Iterator[None]:
+def storage_errors(path: Path) -> Iterator[None]:
+    """Around statements and files: what SQLite and the system say leaves as ours, a damaged file as one."""
     try:
         with translated(str(path)):
             yield
     except StorageFault as fault:
         code = str(fault.refusal.facts.get("code", ""))
         if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-            facts = {"path": str(path), "problem": str(fault.refusal.facts.get("problem", ""))}
+            problem = str(fault.refusal.facts.get("problem", ""))
+            facts: dict[str, Fact] = {"path": str(path), "problem": problem, "damaged": not code.endswith("NOTADB")}
             raise LedgerUnreadable(Refusal(RefusalReason.LEDGER_UNREADABLE, facts)) from fault
         raise
     except OSError as error:

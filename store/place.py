@@ -8,9 +8,10 @@ import os
 from pathlib import Path
 from typing import Final
 
-from store.refusal import Refusal
+from store.refusal import Fact, Refusal
 from store.vocab import RefusalReason
 
+CUT: Final = "it is cut short"
 HEADER: Final = b"SQLite format 3\x00"
 
 # WAL needs memory shared between all who open the file; over a network there is none.
@@ -67,7 +68,10 @@ def check_file(path: Path) -> Refusal | None:
     except OSError as error:
         problem = error.strerror or str(error)
     if problem:
-        return Refusal(RefusalReason.LEDGER_UNREADABLE, {"path": str(path), "problem": problem})
+        facts: dict[str, Fact] = {"path": str(path), "problem": problem}
+        if problem == CUT:
+            facts["damaged"] = True
+        return Refusal(RefusalReason.LEDGER_UNREADABLE, facts)
     return None
 
 
@@ -88,9 +92,9 @@ def _problem(head: bytes, size: int, *, has_wal: bool) -> str:
     page = int.from_bytes(head[16:18], "big")
     page = 65536 if page == 1 else page
     if len(head) < 100 or page < 512 or size % page:
-        return "it is cut short"
+        return CUT
     # The header's page count is valid while its two change counters agree.
     pages = int.from_bytes(head[28:32], "big")
     if head[24:28] == head[92:96] and pages * page > size:
-        return "it is cut short"
+        return CUT
     return ""

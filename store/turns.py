@@ -145,10 +145,12 @@ SELECT coalesce(sum(cost), 0), count(*), coalesce(sum(cost_known = '{CostKnowled
   coalesce(sum(CASE WHEN cost_known = '{CostKnowledge.GUESS}' THEN cost END), 0)
 FROM turns WHERE run = :run AND state <> '{TurnState.CANCELLED}'
 """
-# What counts in a pool of money: turns that ended since, of one way of billing, of one agent or of all.
+# What counts in a pool of money: turns that ended since, of one way of billing, of one agent or of all. What was only
+# read in was paid elsewhere.
 SPENT_SINCE: Final = """
 SELECT coalesce(sum(turns.cost), 0) FROM turns JOIN runs ON runs.id = turns.run
 WHERE turns.cost IS NOT NULL AND turns.ended_at >= :since AND runs.billing = :billing
+  AND runs.reason IS NOT 'imported'
   AND (:agent IS NULL OR runs.agent = :agent)
 """
 # The agent's own total, as last heard from this process of it.
@@ -291,6 +293,7 @@ def uncertain(
     cost: MicroUsd | None = None,
     cost_known: CostKnowledge = CostKnowledge.UNKNOWN,
 ) -> Turn | None:
+    """It was cut off: as of the ``Tx``'s time, which is when its agent was gone, not when somebody saw that."""
     seen = events.digest_of_turn(tx, id)
     parameters = {"id": id, "now": tx.now, "events_hash": seen.events_hash, "cost": cost, "cost_known": cost_known}
     row = one(tx, Turn, UNCERTAIN, parameters)

@@ -216,6 +216,15 @@ class EvidenceKind(StrEnum):
     GIT_CONFIG = "git-config"
 
 
+class ImageType(StrEnum):
+    """Kinds of image that an agent is sent, by the name that they go under."""
+
+    PNG = "image/png"
+    JPEG = "image/jpeg"
+    GIF = "image/gif"
+    WEBP = "image/webp"
+
+
 class RefusalReason(StrEnum):
     """Every expected *no*, in one list; ``app.wording`` has a sentence for each (a test holds them together)."""
 
@@ -248,6 +257,8 @@ class RefusalReason(StrEnum):
     REPAIR_EXHAUSTED = "repair-exhausted"
     EMPTY_TURN = "empty-turn"
     TURN_TOO_LARGE = "turn-too-large"
+    IMAGE_UNFIT = "image-unfit"
+    TOO_MANY_IMAGES = "too-many-images"
     # a decision
     STALE = "stale"
     NO_SUCH_DECISION = "no-such-decision"

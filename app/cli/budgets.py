@@ -12,6 +12,7 @@ from app.config import Config
 from app.paths import Paths
 from coordinator.clock import RealClock
 from coordinator.house import periods
+from coordinator.poolwarning import nearly_spent
 from coordinator.recording import effective_limits
 from coordinator.terms import Terms, parse
 from coordinator.worktime import worked_ms
@@ -161,13 +162,22 @@ def _money(micro: int | None, *, guess: bool = False) -> str:
     return "no limit" if micro is None else wording.money(MicroUsd(micro), guess=guess)
 
 
+def _how_full(pool: PoolLine) -> str:
+    """What the console tells of it once a day or month: four fifths, and the end."""
+    if not pool.limit_micro_usd or not nearly_spent(pool.spent_micro_usd, pool.limit_micro_usd):
+        return ""
+    if pool.spent_micro_usd >= pool.limit_micro_usd:
+        return "used up"
+    return f"{100 * pool.spent_micro_usd // pool.limit_micro_usd} % is spent"
+
+
 def _worked(run: RunBudgetLine) -> str:
     worked, limit = wording.work_time(run.worked_ms), run.working_limit_ms
     return worked if limit is None else f"{worked} of {wording.work_time(limit)}"
 
 
 def print_budgets(budgets: Budgets) -> None:
-    rows = [("", "spent", "reserved", "left", "limit")]
+    rows = [("", "spent", "reserved", "left", "limit", "")]
     for pool in budgets.pools:
         rows.append(
             (
@@ -176,6 +186,7 @@ def print_budgets(budgets: Budgets) -> None:
                 _money(pool.reserved_micro_usd),
                 _money(pool.left_micro_usd),
                 _money(pool.limit_micro_usd),
+                _how_full(pool),
             )
         )
     table(rows, right=frozenset({1, 2, 3, 4}))

@@ -106,8 +106,15 @@ def notify(test: Annotated[bool, typer.Option("--test", help="Try every way once
     return show_ways(test=test)
 
 
-def verify(json: Json = False) -> int:
-    """Check that the ledger is whole: every fact's hash, and that all else agrees with the facts."""
+def verify(
+    bundle: Annotated[str, typer.Argument(metavar="[BUNDLE]", help="A bundle that export made.")] = "",
+    json: Json = False,
+) -> int:
+    """Check that the ledger is whole, or a bundle: every fact's hash, and that all else agrees with the facts."""
+    if bundle:
+        from app.cli.bundlecheck import check_bundle
+
+        return check_bundle(bundle, as_json=json)
     from app.cli import printing
     from app.cli.exits import Code
     from app.cli.surroundings import surroundings

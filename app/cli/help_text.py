@@ -28,6 +28,10 @@ Look
   show RUN                  one run: turns, questions, stop report
   ps                        processes of every run that is held
   budget                    money: limits, spent, reserved, left
+  review [LEDGER]           look through all runs of a ledger, also a copy
+  search WORDS...           what was said in all runs, newest first
+  spend                     money and time by day, repository, agent, model
+  export RUN...             as Markdown, HTML, JSON, a table, or a bundle
   agents                    which agents can be run here
 
 Care
@@ -36,6 +40,7 @@ Care
   config                    the configuration in force, and where it lies
   verify                    check that the ledger is whole
   sweep                     settle what a console that is gone has left
+  import PATH...            read in transcripts of Claude Code and Codex
 
 Options
   --version                 show the version

@@ -12,7 +12,7 @@ from coordinator.clock import RealClock
 from store import custody, decisions, runs, turns
 from store.db import read_ledger
 from store.tx import Tx
-from store.vocab import DecisionState, Millis
+from store.vocab import DecisionState, EndReason, Millis, RunOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +90,8 @@ def _line(tx: Tx, row: runs.Run) -> RunLine:
 
 
 def _standing(tx: Tx, row: runs.Run, waiting: list[decisions.Decision], flying: list[turns.Turn]) -> tuple[Group, str]:
+    if row.reason == EndReason.IMPORTED:
+        return Group.ENDED, f"{wording.outcome(row.outcome or RunOutcome.FINISHED)}, imported"
     if row.outcome is not None:
         why = wording.end_reason(row.reason or "").split(": ")[0]
         return (Group.NEEDS_YOU if waiting else Group.ENDED), f"{wording.outcome(row.outcome)}, {why}"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import typer
 
-from app.cli import caring, extending, looking, speaking, starting, sweeping
+from app.cli import caring, exporting, extending, importing, looking, reviewing, speaking, starting, sweeping
 from app.cli.exits import Code, Leave
 
 PROGRAM = typer.Typer(
@@ -24,7 +24,10 @@ starting.add_to(PROGRAM)
 speaking.add_to(PROGRAM)
 extending.add_to(PROGRAM)
 looking.add_to(PROGRAM)
+reviewing.add_to(PROGRAM)
+exporting.add_to(PROGRAM)
 caring.add_to(PROGRAM)
+importing.add_to(PROGRAM)
 sweeping.add_to(PROGRAM)
 
 # Typer brings its own click along; its exceptions have no public name.

@@ -15,11 +15,11 @@ from coordinator.api import DecisionView, TurnView
 from coordinator.clock import RealClock
 from coordinator.custody.receipts import receipt_from_facts
 from coordinator.custody.types import Receipt
-from store import authorizations, custody, decisions, events, evidence, queued, receipts, runs, turns
+from store import attachments, authorizations, custody, decisions, events, evidence, queued, receipts, runs, turns
 from store.db import read_ledger
 from store.refusal import Refusal
 from store.tx import Tx
-from store.vocab import CustodyState, EvidenceKind, MicroUsd, Millis, RefusalReason, RunId
+from store.vocab import CustodyState, EndReason, EvidenceKind, MicroUsd, Millis, RefusalReason, RunId
 
 _PAGE = 500
 
@@ -65,12 +65,13 @@ def _report(tx: Tx, row: runs.Run, transcript: bool) -> RunReport:
     hold = custody.of_run(tx, row.id)
     spend = turns.spend(tx, row.id)
     reports = receipts.of_run(tx, row.id)
+    with_them = attachments.listing(tx, row.id)
     return RunReport(
         now=tx.now,
         run=row,
         custody=None if hold is None else hold.state,
         terms=agreed if isinstance(agreed, terms.Terms) else None,
-        turns=tuple(views.turn_view(turn) for turn in turns.of_run(tx, row.id)),
+        turns=tuple(views.turn_view(turn, with_them) for turn in turns.of_run(tx, row.id)),
         decisions=tuple(views.decision_view(one) for one in decisions.of_run(tx, row.id)),
         waiting=tuple(one.text for one in queued.waiting(tx, row.id)),
         spent=spend.money,
@@ -105,7 +106,7 @@ def print_run(found: RunReport) -> None:
     row = found.run
     line(f"run {row.id}  {one_line(row.title)}")
     line(f"  {_standing(found)}")
-    if found.terms is not None:
+    if found.terms is not None and row.reason != EndReason.IMPORTED:  # nobody agreed to any
         line(f"  terms: {one_line(wording.terms_sentence(found.terms, found.now), 1000)}")
     line(f"  tree: {one_line(wording.short_path(row.tree))}" + (f" on {one_line(row.branch)}" if row.branch else ""))
     line(f"  spent: {_spent(found)}")
@@ -150,6 +151,8 @@ def _print_turn(turn: TurnView) -> None:
     line(f"turn {turn.n}  {wording.clock(turn.recorded_at)}  {wording.turn_line(turn)}{by}  {wording.turn_money(turn)}")
     for said in literal_lines(turn.text):
         line(f"  > {said}")
+    if turn.images:
+        line(f"  {one_line(wording.attached(turn.images), 2000)}")
     if turn.failure is not None:
         line(f"  {wording.failure(turn.failure)}")
 

@@ -10,6 +10,7 @@ from app.config import Config
 from app.paths import find
 from coordinator.api import Backend
 from coordinator.clock import RealClock
+from store.refusal import Refusal
 from store.vocab import RunId
 
 ESCAPE_DELAY = "FOOTPLATE_ESCAPE_DELAY"
@@ -44,6 +45,7 @@ def run_console(
         repository=str(repository),
         ascii=config.ascii,
         theme=config.theme,
+        no_color=bool(around.get("NO_COLOR")),
         agent=agent or config.agent,
         preset=preset or config.preset,
         brief=brief,
@@ -56,6 +58,7 @@ def run_console(
         escape_twice=not remote,
         notify=config.notify,
         told_file=find(around).notices,
+        ledger=find(around).ledger,
         now=RealClock().now,
     )
     console = FootplateApp(backend, options)
@@ -72,3 +75,27 @@ def run_console(
         # Raised only here, where the terminal is given back: run() itself never raises.
         raise console.broken
     return result if isinstance(result, int) else 0
+
+
+def run_review(ledger: Path, config: Config, environ: Mapping[str, str] | None = None) -> tuple[int, Refusal | None]:
+    """A review of a ledger until the operator leaves: the exit code, or why there was nothing to look at."""
+    tell_escape_delay(config)
+    from app.console.options import ConsoleOptions
+    from app.console.review.app import ReviewApp
+
+    around = os.environ if environ is None else environ
+    options = ConsoleOptions(
+        ascii=config.ascii,
+        theme=config.theme,
+        no_color=bool(around.get("NO_COLOR")),
+        home=str(Path.home()),
+        keymap=config.keys,
+        now=RealClock().now,
+    )
+    app = ReviewApp(ledger, options)
+    with Watchdog():
+        result = app.run(mouse=config.mouse)
+    if app.broken is not None:
+        # Raised only here, where the terminal is given back: run() itself never raises.
+        raise app.broken
+    return result if isinstance(result, int) else 0, app.refusal

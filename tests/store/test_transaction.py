@@ -74,6 +74,28 @@ async def test_an_exception_rolls_back_and_leaves_the_writer_usable(ledger: Ledg
     assert await value(ledger, "admission") == "open"
 
 
+async def test_what_may_not_wait_comes_before_all_that_waits(ledger: Ledger) -> None:
+    begun, free, order = threading.Event(), threading.Event(), list[str]()
+
+    def slow(tx: Tx) -> None:
+        begun.set()
+        free.wait(10)
+        order.append("slow")
+
+    at_work = asyncio.ensure_future(ledger.transaction(slow))
+    await eventually(begun.is_set)
+    waiting = [
+        asyncio.ensure_future(ledger.transaction(lambda tx, name=name: order.append(name)))  # type: ignore[misc]
+        for name in ("one", "two")
+    ]
+    await asyncio.sleep(0)
+    stop = asyncio.ensure_future(ledger.transaction(lambda tx: order.append("stop"), first=True))
+    await asyncio.sleep(0)
+    free.set()
+    await asyncio.gather(at_work, stop, *waiting)
+    assert order == ["slow", "stop", "one", "two"]
+
+
 async def test_a_constraint_is_a_bug_and_not_a_fault_of_the_disk(ledger: Ledger) -> None:
     with pytest.raises(sqlite3.IntegrityError):
         await ledger.transaction(lambda tx: tx.conn.execute("INSERT INTO drafts VALUES (NULL, 'x', 1)").fetchall())

@@ -9,7 +9,6 @@ from coordinator import eventcodec
 from store import (
     events,
     queued,
-    search,
     turns,
 )
 from store.refusal import Refusal
@@ -191,34 +190,6 @@ def test_the_hash_of_a_turn_is_over_what_its_events_say_in_order(tx: Tx) -> None
     again = said(tx, other.id, "turn-2")
     events.append(tx, run=other.id, rows=[event(1, turn="turn-2"), event(2, turn="turn-2", body='{"text":"b"}')])
     assert events.hash_of(tx, again) == both, "row ids are no part of it"
-
-
-def test_search_finds_turns_texts_and_tool_titles_newest_first(tx: Tx) -> None:
-    run, _ = held(tx)
-    turn = said(tx, run.id, text="please mend the gutter")
-    events.append(
-        tx,
-        run=run.id,
-        rows=[
-            event(1, kind="text", body='{"text":"The gutter is mended."}'),
-            event(2, kind="tool-started", body='{"title":"ladder --against gutter","input":{"x":"hidden"}}'),
-            event(3, kind="tool-finished", body='{"output":"gutter gutter"}'),
-            event(4, kind="text", body="no json"),
-        ],
-    )
-    assert search.find(tx, "gutter") == [], "not before the turn has ended"
-    turns.settle(tx, id=turn, result=TurnResultKind.SUCCESS)
-    found = search.find(tx, "GUTTER")
-    assert [hit.kind for hit in found] == ["tool-started", "text", "turn"]
-    assert {hit.run for hit in found} == {run.id}
-    assert [hit.id for hit in search.find(tx, "gutter", limit=1, before=found[0].id)] == [found[1].id]
-    assert [hit.text for hit in search.find(tx, "mend gutt")] == ["The gutter is mended.", "please mend the gutter"][1:]
-    assert search.find(tx, "hidden") == []
-
-
-@pytest.mark.parametrize("query", ['"', "-gutter", "a:b", "NEAR(", "AND OR NOT", "*", "", "( )", 'x" OR "y', "\x00"])
-def test_no_search_text_is_an_error(tx: Tx, query: str) -> None:
-    assert search.find(tx, query) == []
 
 
 def test_what_can_be_searched_is_what_the_coordinator_writes() -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from coordinator.recording import effective_limits
 from coordinator.terms import Terms, parse
-from store import authorizations, migrate, open, runs, turns
+from store import authorizations, lookup, migrate, open, reviewing, runs, turns
 from store.db import Ledger, Tx, read_ledger
+from store.reviewing import Narrowed
 from store.verify import verify
 from store.vocab import AuthorizationId, MicroUsd, RunId
 from tests.store.scenes import NOON, Ticks, open_ledger
@@ -67,6 +68,17 @@ async def test_it_is_brought_up_to_date_verifies_and_its_run_is_extended(older: 
     assert state == ["settled", "recorded"], "and its turn is in flight as it was"
     assert await ledger.read(lambda tx: runs.live_count(tx)) == 1
     await ledger.close()
+
+
+async def test_what_was_searched_before_is_found_by_run_and_tool_after(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    path.write_bytes(gzip.decompress((LEDGERS / "schema-2.db.gz").read_bytes()))
+    with read_ledger(path, now=Ticks()) as tx:
+        assert tx.conn.execute("SELECT tool, calls FROM run_tools").fetchall() == [("Bash", 2), ("Read", 1)]
+        assert tx.conn.execute("SELECT first, last, run FROM searched").fetchall() == [(1, 5, 1)]
+        assert reviewing.runs_with(tx, '"slates"') == [1] and reviewing.runs_with(tx, '"rain"') == []
+        [hit], more = lookup.find(tx, ("slates",), Narrowed(tool=None))
+        assert more is None and (hit.kind, hit.run, hit.key) == ("text", 1, (1, 0))
 
 
 async def test_what_an_old_entry_does_not_name_cannot_be_put_in_unseen(older: Path) -> None:

@@ -1,0 +1,234 @@
+"""``review``, ``search`` and ``spend``: looking back through a ledger, this house's or any other. Nothing is written.
+
+They start no coordinator and need none: what a copy of a ledger says on a plane is what it says here.
+"""
+
+import re
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from coordinator.review.types import RunFilter, SearchHit, SpendBy, SpendRow
+
+Json = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
+Ledger = Annotated[str, typer.Option("--ledger", help="Another ledger, or a bundle.")]
+
+GROUPS = ("day", "repository", "agent", "model", "run", "turn")
+_FIELD = re.compile(r"([A-Za-z]+):(.*)", re.DOTALL)
+
+
+def add_to(program: typer.Typer) -> None:
+    program.command("review")(review)
+    program.command("search")(search)
+    program.command("spend")(spend)
+
+
+# -------------------------------------------------------------------------------------------------------------- review
+
+
+def review(
+    ledger: Annotated[str, typer.Argument(metavar="[LEDGER]", help="Another ledger, or a bundle; else this one.")] = "",
+) -> int:
+    """Look through all runs: what was asked, said, decided and changed, by whom, and what it cost."""
+    from contextlib import ExitStack
+
+    from app.cli.exits import refused
+    from app.cli.ledgerfile import ledger_path
+
+    _need_a_terminal()
+    with ExitStack() as stack:
+        path = ledger_path(ledger, stack)
+        from app.cli.screen import run_review
+        from app.cli.surroundings import surroundings
+
+        code, refusal = run_review(path, surroundings().config)
+        if refusal is not None:
+            raise refused(refusal)
+        return code
+
+
+def _need_a_terminal() -> None:
+    """
+    Raises:
+        Leave: stdin or stdout is none.
+    """
+    import os
+
+    from app.cli.exits import Code, Leave
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM", "") in ("", "dumb"):
+        raise Leave(
+            Code.REFUSED,
+            "The review needs a terminal that can show it; without one, use footplate search, spend, show or export.",
+        )
+
+
+# -------------------------------------------------------------------------------------------------------------- search
+
+
+def search(
+    words: Annotated[
+        list[str], typer.Argument(metavar="WORDS…", help='Words, "a phrase", beginn*, and fields such as repo:orders.')
+    ],
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many, newest first.")] = 50,
+    ledger: Ledger = "",
+    json: Json = False,
+) -> None:
+    """What was said, asked and done in all runs, newest first."""
+    from app.cli import printing
+    from app.cli.ledgerfile import reading
+
+    wanted = _filter(words, as_json=json)
+    with reading(ledger) as tx:
+        from coordinator.review import reading as review_reading
+
+        hits: list[SearchHit] = []
+        before: int | None = None
+        while len(hits) < limit:
+            # A page looks at so many texts and no further: it may be short and still not be the last.
+            page = review_reading.search(tx, wanted, limit=limit - len(hits), before=before)
+            hits += page.hits
+            before = page.more
+            if before is None:
+                break
+        now = tx.now
+    if json:
+        printing.as_json({"hits": hits, "more": before is not None})
+        return
+    for hit in hits:
+        _print_hit(hit, now)
+    if not hits:
+        printing.line("Nobody said that, in no run.")
+    elif before is not None:
+        printing.line(f"These are the newest {limit}; --limit shows more.")
+
+
+def _print_hit(hit: "SearchHit", now: int) -> None:
+    from app.cli import printing
+    from app.wording_review import day_or_time, hit_kind
+
+    turn = f" turn {hit.turn_n}" if hit.turn_n is not None else ""
+    who = hit_kind(hit.kind)
+    printing.line(f"run {hit.run}{turn}  {day_or_time(hit.at, now)}  {who}  {printing.one_line(hit.title, 80)}")
+    printing.line("    " + _lit(hit.snippet, hit.marks))
+
+
+def _lit(text: str, marks: tuple[tuple[int, int], ...]) -> str:
+    """The piece in one line; what was looked for is bold where a terminal shows it."""
+    from app.console.views.review_rows import marked_text
+
+    begin, end = ("\x1b[1m", "\x1b[0m") if sys.stdout.isatty() else ("", "")
+    return "".join(
+        f"{begin}{span.text}{end}" if "strong" in span.ink else span.text for span in marked_text(text, marks, 400)
+    )
+
+
+def _filter(words: list[str], *, as_json: bool = False) -> "RunFilter":
+    """
+    Raises:
+        Leave: it is no filter.
+    """
+    from app.cli.exits import Code, refused
+    from coordinator.review import filters
+    from store.refusal import Refusal
+
+    wanted = filters.parse(" ".join(_quoted(word) for word in words))
+    if isinstance(wanted, Refusal):
+        raise refused(wanted, as_json=as_json, code=Code.USAGE)
+    return wanted
+
+
+def _quoted(word: str) -> str:
+    """As it would be typed into a filter: a shell has taken the quotes away."""
+    if " " not in word.strip() or '"' in word:
+        return word
+    field = _FIELD.fullmatch(word)
+    if field is not None and " " not in field[1]:
+        return f'{field[1]}:"{field[2].strip()}"'
+    return f'"{word.strip()}"'
+
+
+# --------------------------------------------------------------------------------------------------------------- spend
+
+
+def spend(
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="FILTER…", help="Only these runs, such as repo:orders since:2026-11.")
+    ] = None,
+    by: Annotated[str, typer.Option("--by", help="day, repository, agent, model, run, or turn.")] = "day",
+    run: Annotated[str, typer.Option("--run", help="Only this run: where its budget went, with --by turn.")] = "",
+    practice: Annotated[bool, typer.Option("--practice", help="The play money of the practice agent too.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Answer as a table for a spreadsheet.")] = False,
+    ledger: Ledger = "",
+    json: Json = False,
+) -> None:
+    """Money and time: what the turns of all runs cost, and how long they worked."""
+    from app.cli import printing
+    from app.cli.exits import usage
+    from app.cli.ledgerfile import reading
+    from app.cli.values import run_id
+    from coordinator.review.types import SpendBy
+
+    if by not in GROUPS:
+        raise usage(f"--by {by!r} is none; there are {', '.join(GROUPS[:-1])} and {GROUPS[-1]}.")
+    if csv and json:
+        raise usage("--csv or --json, not both.")
+    group = SpendBy(by)
+    wanted = _filter(words or [], as_json=json)
+    number = run_id(run) if run else None
+    with reading(ledger) as tx:
+        from coordinator.review import reading as review_reading
+
+        rows = review_reading.spend(tx, group, wanted, run=number, practice=practice)
+    if json:
+        printing.as_json({"by": by, "rows": rows})
+    elif csv:
+        _print_csv(rows)
+    else:
+        _print_spend(rows, group)
+
+
+def _print_csv(rows: "tuple[SpendRow, ...]") -> None:
+    import csv as csv_
+    from decimal import Decimal
+
+    from app.console.views.text import copyable
+    from coordinator.review.export.csv import literal
+
+    out = csv_.writer(sys.stdout, lineterminator="\r\n")
+    out.writerow(
+        ("key", "runs", "turns", "cost_usd", "guessed_usd", "unknown_turns", "working_seconds", "input_tokens",
+         "output_tokens", "cache_read_tokens", "cache_write_tokens")
+    )  # fmt: skip
+    for row in rows:
+        money = (f"{Decimal(row.cost) / 1_000_000:f}", f"{Decimal(row.guessed) / 1_000_000:f}")
+        out.writerow(
+            (literal(copyable(row.key)), row.runs, row.turns, *money, row.unknown_turns, row.working_ms // 1000,
+             row.input_tokens, row.output_tokens, row.cache_read_tokens, row.cache_write_tokens)
+        )  # fmt: skip
+
+
+def _print_spend(rows: "tuple[SpendRow, ...]", by: "SpendBy") -> None:
+    import shutil
+
+    from app.cli import printing
+    from app.wording import plural, work_time
+    from app.wording_review import spend_cost, spend_key, spend_sum
+
+    most = max((row.cost for row in rows), default=0)
+    room = max(min(shutil.get_terminal_size().columns, 140) - 78, 10)
+    table = [
+        (
+            printing.one_line(spend_key(row, by), 40),
+            spend_cost(row),
+            "━" * (max(round(room * row.cost / most), 1) if row.cost else 0),
+            plural(row.turns, "turn"),
+            f"{work_time(row.working_ms)} worked",
+        )
+        for row in rows
+    ]
+    printing.table(table, right=frozenset({1}))
+    said = spend_sum(rows)
+    printing.line(said[:1].upper() + said[1:] + ".")
