@@ -17,6 +17,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from app import themes
 from app.notices.items import Kind, NoticeSettings
 from app.paths import Paths
 from coordinator.constants import Timing
@@ -75,7 +76,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     turn_timeout_minutes: _Minutes | None = None
     at_timeout: Literal["ask", "fence"] = "ask"
     ascii: bool = False
-    theme: Literal["dark", "light"] = "dark"
+    theme: str = "dark"
     announce: bool = False
     mouse: bool = True
     escape_delay: Annotated[int, msgspec.Meta(ge=25, le=5000)] | None = None
@@ -111,7 +112,7 @@ class Config:
     """``ask`` or ``fence``."""
     ascii: bool = False
     theme: str = "dark"
-    """``dark`` or ``light``."""
+    """One of ``app.themes``."""
     announce: bool = False
     """State changes are printed as lines."""
     mouse: bool = True
@@ -148,6 +149,8 @@ def parse_file(path: Path) -> Config | Refusal:
     if raw.preset not in {preset.name for preset in PRESETS}:
         names = ", ".join(preset.name for preset in PRESETS)
         return invalid(path, "preset", f"there is no preset {raw.preset!r}, there are {names}")
+    if raw.theme not in themes.NAMES:
+        return invalid(path, "theme", f"there is no theme {raw.theme!r}, there are {', '.join(themes.NAMES)}")
     pools = _pools(path, raw.pools)
     if isinstance(pools, Refusal):
         return pools

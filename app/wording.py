@@ -15,6 +15,7 @@ from app.wording_endings import (
     stop_step as stop_step,
     where_it_stood as where_it_stood,
 )
+from app.wording_images import attached as attached, image_problem as image_problem, size_of as size_of
 from app.wording_measures import (
     age as age,
     clock as clock,
@@ -178,7 +179,7 @@ def decision_state(view: DecisionView) -> str:
         case DecisionState.DELIVERED:
             return f"answer received {clock(view.delivered_at)}" if view.delivered_at is not None else "answer received"
         case DecisionState.UNCERTAIN:
-            return "outcome unknown: the agent was cut off"
+            return f"not sent: {view.note}; say it anew" if view.note else "outcome unknown: the agent was cut off"
         case DecisionState.UNDELIVERED:
             if view.kind in (DecisionKind.QUESTION, DecisionKind.PARK):
                 return "not delivered, kept for the next run"

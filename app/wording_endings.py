@@ -1,6 +1,6 @@
 """How a run ended, in words: the reason, the outcome, and the stop report. Reached through ``app.wording``."""
 
-from app.wording_measures import plural, seconds, short_command
+from app.wording_measures import others_words, plural, seconds, short_command
 from coordinator.custody.types import EndedProcess, Receipt
 from store.vocab import EndReason, RunOutcome
 
@@ -69,9 +69,9 @@ def end_reason(reason: str) -> str:
         known = EndReason(name)
     except ValueError:
         # What an older or newer version wrote: better its own word than none.
-        return reason.replace("-", " ").replace(":", ": ")
+        return others_words(reason.replace("-", " ").replace(":", ": "))
     if known is EndReason.EXITED and detail:
-        how = f"signal {detail[3:]}" if detail.startswith("SIG") else f"exit {detail}"
+        how = others_words(f"signal {detail[3:]}" if detail.startswith("SIG") else f"exit {detail}")
         return f"the agent ended by itself ({how}): read its last words, then start it again"
     if known is EndReason.PROTOCOL_ERROR and detail:
         return _protocol_error(detail) or _REASONS[known]
@@ -97,7 +97,7 @@ def outcome(value: RunOutcome) -> str:
 
 def stop_step(step: str) -> str:
     """One step of an ending, as the operator sees it go by."""
-    return _STEPS.get(step, step.replace("-", " "))
+    return _STEPS.get(step) or others_words(step.replace("-", " "))
 
 
 def receipt_lines(receipt: Receipt) -> list[str]:
@@ -122,7 +122,7 @@ def _headline(receipt: Receipt) -> str:
 
 
 def _exit(receipt: Receipt) -> str:
-    return f" (exit {receipt.agent_exit})" if receipt.agent_exit is not None else ""
+    return f" (exit {others_words(receipt.agent_exit)})" if receipt.agent_exit is not None else ""
 
 
 def how_ended(ended: EndedProcess) -> str:
@@ -137,7 +137,7 @@ def how_ended(ended: EndedProcess) -> str:
         case "nonce":
             how = "had slipped away, ended by KILL"
         case other:
-            how = f"ended ({other})"
+            how = f"ended ({others_words(other)})"
     return f"{how} after {seconds(ended.gone_after_ms)}"
 
 

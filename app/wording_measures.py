@@ -6,6 +6,7 @@ One definition for every screen: two ways of rounding would be two sums.
 import time
 from pathlib import Path
 
+from app.console.views.text import literal
 from store.vocab import MicroUsd
 
 
@@ -106,3 +107,9 @@ def short_commit(commit: str) -> str:
 def plural(n: int, one: str, many: str | None = None) -> str:
     """``1 file``, ``3 files``."""
     return f"{n} {one if n == 1 else many or one + 's'}"
+
+
+def others_words(text: str) -> str:
+    """Words that are not ours in a sentence of ours: they must not break it, move a cursor or fill the screen."""
+    flat = literal(" ".join("".join(letter if letter.isprintable() else " " for letter in text).split()))
+    return flat if len(flat) <= 400 else flat[:399] + "…"

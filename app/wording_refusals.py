@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping
 
 from app.wording_endings import end_reason
-from app.wording_measures import clock_seconds, money, work_time
+from app.wording_images import image_problem
+from app.wording_measures import clock_seconds, money, others_words, work_time
 from store.refusal import Fact, Refusal
 from store.vocab import MicroUsd, RefusalReason
 
@@ -75,6 +76,12 @@ _TEMPLATES: dict[RefusalReason, str] = {
     _R.TURN_TOO_LARGE: (
         "This is too long to send ({bytes|more than 1048576} bytes, {limit|1048576} at most); "
         "put it in a file in the tree and name that file."
+    ),
+    _R.IMAGE_UNFIT: (
+        "{name|It} cannot go as an image: {problem:image|it cannot be read}; take out its @ to send the text alone."
+    ),
+    _R.TOO_MANY_IMAGES: (
+        "These are too many images for one message[ ({images}, {limit} at most)]; send some of them with the next one."
     ),
     _R.STALE: "What you answered has changed since it was shown; look at it again and answer what is there now.",
     _R.NO_SUCH_DECISION: "There is no question {decision|of that number}; footplate ls shows the ones that wait.",
@@ -228,13 +235,9 @@ def _fill(place: "re.Match[str]", facts: Mapping[str, Fact]) -> str:
             return f"{form} {value}"
         case "ending":
             return end_reason(str(value))
+        case "image":
+            return image_problem(str(value))
         case "field":
             return _FIELDS.get(str(value), str(value).replace("_", " "))
         case _:
-            return _one_line(str(value))
-
-
-def _one_line(text: str) -> str:
-    """A fact may be an agent's or a file's text: it must not break the sentence, move a cursor or fill the screen."""
-    flat = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-    return flat if len(flat) <= 400 else flat[:399] + "…"
+            return others_words(str(value))

@@ -9,7 +9,14 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
-from coordinator.drivers.base import AgentEvent, Answer
+from coordinator.drivers.base import AgentEvent, Answer, Image as Image
+from coordinator.imagetypes import (
+    AttachedView as AttachedView,
+    ImageProblem as ImageProblem,
+    ImageSeen as ImageSeen,
+    ImagesSeen as ImagesSeen,
+    LookAtImages as LookAtImages,
+)
 from coordinator.terms import Terms
 from coordinator.viewtypes import (
     AttentionView as AttentionView,
@@ -119,6 +126,7 @@ class Proposal:
     """Profiles that could be chosen."""
     uncommitted: int = 0
     """Files with changes that a tree of its own will not have."""
+    takes_images: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +135,7 @@ class StartRun:
 
     terms: Terms
     title: str = ""
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +151,8 @@ class Say:
     text: str
     literal: bool = False
     """A leading slash is text, whatever the agent knows."""
+    images: tuple[Image, ...] = ()
+    """In the order in which the text names them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +167,10 @@ class EditQueued:
     queued: int
     text: str
     """'' withdraws it."""
+    images: tuple[Image, ...] = ()
+    """To be added to those that it has."""
+    keep: tuple[str, ...] | None = None
+    """Names of images that it has and that the text still names; None: all stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,12 +318,14 @@ class TrackedFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTranscript:
-    """The newest page, or the one before, after or around a key. Answer: ``TranscriptPage``."""
+    """The newest page, or the one before, after or around a key, or around where a turn begins. Answer:
+    ``TranscriptPage``."""
 
     run: RunId
     before: tuple[int, int] | None = None
     after: tuple[int, int] | None = None
     around: tuple[int, int] | None = None
+    turn: TurnId | None = None
     limit: int = 1000
 
 
@@ -420,6 +437,7 @@ OperatorCommand = (
     | ReadSaidBefore
     | ReadSaid
     | ListFiles
+    | LookAtImages
     | ReadTranscript
     | SearchTranscript
     | ReadWhole
@@ -439,6 +457,7 @@ Reply = (
     | Said
     | SaidBefore
     | TrackedFiles
+    | ImagesSeen
     | TranscriptPage
     | TranscriptHits
     | Closed

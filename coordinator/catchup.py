@@ -8,11 +8,11 @@ cancelled otherwise; what it had not read is read. Nothing that may have gone is
 import contextlib
 from typing import TYPE_CHECKING
 
-from coordinator import decisioncodec, machine, mailbox, parking, settling, steps, turntimeout, writing
+from coordinator import decisioncodec, images, machine, mailbox, parking, settling, steps, turntimeout, writing
 from coordinator.custody.types import WriteProof
 from coordinator.recording import NewTurn, keyed_digest
 from coordinator.steps import Step
-from store import attention, control_writes, decisions, evidence
+from store import attachments, attention, control_writes, decisions, evidence
 from store.control_writes import ControlWrite
 from store.db import Tx
 from store.decisions import Decision
@@ -123,7 +123,8 @@ async def _unsent_turn(session: "HeldSession", turn: Turn) -> None:
     if proof not in (WriteProof.NEVER, WriteProof.CANCELLED):
         return  # begun, whole or unknown: its records, or its end, settle it
     text = f"{turn.text}\n\n{turn.preamble}" if turn.preamble else turn.text
-    data = session.driver.turn(turn.id, text)
+    with_it = images.kept(await session.house.ledger.read(lambda tx: attachments.of_turn(tx, turn.id)))
+    data = session.driver.turn(turn.id, text, with_it)
     same = proof is WriteProof.NEVER and keyed_digest(session.house.digest_key, data) == turn.digest
     if same and session.state.live and not session.state.ready and turn.source is TurnSource.BRIEF:
         session.first_turn = NewTurn(
@@ -178,7 +179,7 @@ async def _unsent_answer(session: "HeldSession", decision: Decision) -> None:
 
 
 def _cannot_be_made_again(tx: Tx, decision: Decision) -> None:
-    decisions.uncertain(tx, id=decision.id)
+    decisions.uncertain(tx, id=decision.id, not_sent="it could not be made again exactly")
     asked = (decision.subject or decision.title)[:200]
     text = (
         f"your answer to “{asked}” had not gone out when the console was lost, and cannot be made again "

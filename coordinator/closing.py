@@ -29,6 +29,7 @@ from store.vocab import (
     DecisionState,
     EndReason,
     MicroUsd,
+    Millis,
     RefusalReason,
     RunOutcome,
     StopResult,
@@ -133,6 +134,7 @@ def _ending(
         remaining=remaining,
         stop_result=stop_result,
         reports_cost=session.driver.capabilities.reports_cost,
+        cut_off_at=session.exited_at or (Millis(session.gone.at_ms) if session.gone is not None else None),
     )
 
 
@@ -331,13 +333,17 @@ def _rest(session: "HeldSession", offset: int) -> list[SpoolRecord]:
 
 
 def end_of_carriers(session: "HeldSession", reason: str) -> SpoolRecord:
-    """Keeper and worker are both gone: who is in the hold's cgroups or carries its nonce is ours, and ended here."""
+    """Keeper and worker are both gone: who is in the hold's cgroups or carries its nonce is ours, and ended here.
+
+    With nobody left to end, the last that was heard of it is the best that is known of when it ended.
+    """
     facts = end_left(session.folder, session.nonce, reason=reason)
+    now, lived = session.house.clock.now(), facts.get("ended") or facts.get("remaining")
     return SpoolRecord(
         kind=RecordKind.GONE,
         offset=0,
         next_offset=0,
-        at_ms=session.house.clock.now(),
+        at_ms=now if lived or session.heard_at is None else session.heard_at,
         generation=session.generation,
         facts=facts,
     )

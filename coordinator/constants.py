@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from coordinator.custody.types import Ladder
 
 TURN_BYTES = 1024 * 1024
+IMAGE_BYTES = 5 * 1024 * 1024
+IMAGES_OF_A_TURN = 10
+IMAGES_BYTES = 20 * 1024 * 1024
+"""Of one turn together: as base64 they are a third larger, and a model takes no request above 32 MB."""
 MAILBOX_BYTES = 64 * 1024
 REPAIRS_IN_A_ROW = 2
 QUEUE_OF_INPUTS = 10_000

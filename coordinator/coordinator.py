@@ -12,7 +12,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from coordinator import commands, desk, incarnation, ledgermark, marks, proposing, recording, snapshots, steps, sweep
+from coordinator import (
+    commands,
+    desk,
+    following,
+    imagefiles,
+    incarnation,
+    ledgermark,
+    marks,
+    proposing,
+    recording,
+    snapshots,
+    steps,
+    sweep,
+)
 from coordinator.api import (
     Acknowledge,
     CloseAll,
@@ -24,6 +37,7 @@ from coordinator.api import (
     Left,
     ListFiles,
     LoadDraft,
+    LookAtImages,
     OperatorCommand,
     Pin,
     Propose,
@@ -71,6 +85,7 @@ class Coordinator:
         self.sessions: dict[RunId, HeldSession] = {}
         self._actors: dict[RunId, asyncio.Task[None]] = {}
         self.snapshots = snapshots.Snapshots(house, self.sessions)
+        self.follower = following.Follower(house, self.sessions, self.snapshots)
         self.transcripts = Transcripts(house, self.sessions)
         self._life = life
         self._tasks = tasks
@@ -128,6 +143,7 @@ class Coordinator:
                     tasks.create_task(coordinator.snapshots.keep(), name="snapshots"),
                     tasks.create_task(coordinator._listen(), name="pokes"),
                     tasks.create_task(coordinator._take_commands(), name="commands"),
+                    tasks.create_task(coordinator.follower.keep(), name="follower"),
                     tasks.create_task(coordinator._look_at_repository(), name="repository"),
                     tasks.create_task(coordinator._attend(), name="attendance"),
                     tasks.create_task(coordinator._keep_mark(), name="mark"),
@@ -179,7 +195,7 @@ class Coordinator:
                 return await marks.keep_draft(self, command)
             case LoadDraft():
                 return await self.house.ledger.read(lambda tx: drafts.get(tx, key=command.key) or "")
-            case ReadSaidBefore() | ReadSaid() | ListFiles():
+            case ReadSaidBefore() | ReadSaid() | ListFiles() | LookAtImages():
                 return await desk.serve(self.house, command)
             case ReadTranscript() | SearchTranscript() | ReadWhole():
                 return await self.transcripts.read(command)
@@ -190,7 +206,7 @@ class Coordinator:
                 if session is None or session.ended.is_set():
                     if isinstance(command, DismissDecision):
                         return await marks.dismiss_of_ended(self, command, who)
-                    return await self._not_held(command.run)
+                    return await desk.not_held(self.house, command.run)
                 return await session.give(command, who)
 
     async def agents(self) -> dict[str, Found]:
@@ -203,14 +219,6 @@ class Coordinator:
             self._found = {one.profile.name: one for one in found}
         return self._found
 
-    async def _not_held(self, run: RunId) -> Refusal:
-        row = await self.house.ledger.read(lambda tx: runs.get(tx, run))
-        if row is None:
-            return Refusal(RefusalReason.NO_SUCH_RUN, {"run": run})
-        if row.outcome is not None:
-            return Refusal(RefusalReason.ALREADY_ENDED, {"run": run})
-        return Refusal(RefusalReason.OWNED_BY_ANOTHER, {"run": run, "owner": row.incarnation})
-
     # -------------------------------------------------------------------------------------------------------- start
 
     async def _start(self, command: StartRun, who: str) -> Reply:
@@ -221,6 +229,9 @@ class Coordinator:
         driver = registry.create(terms.driver, house.ids.secret()[:6])
         if found is None or driver is None:
             return Refusal(RefusalReason.UNKNOWN_AGENT, {"agent": terms.agent, "agents": ", ".join(self._found or {})})
+        images = await imagefiles.taken(house, driver.capabilities, terms.agent, command.images)
+        if isinstance(images, Refusal):
+            return images
         given = recording.Admission(
             incarnation=house.incarnation,
             operator=who,
@@ -255,6 +266,7 @@ class Coordinator:
             operator=who,
             limits=limits,
         )
+        session.brief_images = images
         await session.refresh()
         self._begin(session)
         if self._stops_of_all != stops_before:
@@ -282,7 +294,7 @@ class Coordinator:
     async def _stop(self, command: Stop, who: str) -> Reply:
         session = self.sessions.get(command.run)
         if session is None or session.ended.is_set():
-            return await self._not_held(command.run)
+            return await desk.not_held(self.house, command.run)
         waiter: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         session.waiters.append(waiter)
         session.order_end(EndReason.KILLED if command.kill else EndReason.STOPPED, by=who, kill=command.kill)
@@ -347,8 +359,9 @@ class Coordinator:
                 # It waits for a ledger that is busy. Its keeper counts down what it was promised last.
                 house.notes.append(f"run {session.run_id} was left as it was; its keeper ends it if nobody comes")
                 self._actors[session.run_id].cancel()
-        until = house.clock.now() + int(seconds * 1000)
-        left = {one.run_id: Millis(min(until, one.limits.expires_at)) for one in alive if one.left}
+        now, gone = house.clock.now(), [one for one in alive if one.left]
+        until = {one.run_id: now + int(min(seconds, one.left_for) * 1000) for one in gone}
+        left = {one.run_id: Millis(min(until[one.run_id], one.limits.expires_at)) for one in gone}
         self.left |= left
         return Left(until=tuple(left.items()))
 
@@ -438,6 +451,7 @@ class Coordinator:
                 continue
             peer.close()
             self._poked.set()
+            self.follower.poked.set()
 
     async def _take_commands(self) -> None:
         while True:

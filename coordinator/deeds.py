@@ -3,11 +3,11 @@
 import contextlib
 from typing import TYPE_CHECKING
 
-from coordinator import githelper, launch, machine, parking, recording, steps, writing
-from coordinator.drivers.base import ControlWrite
+from coordinator import githelper, images as kept_images, launch, machine, parking, recording, steps, writing
+from coordinator.drivers.base import ControlWrite, Image
 from coordinator.recording import NewTurn
 from coordinator.steps import Step
-from store import attention, custody, stops
+from store import attachments, attention, custody, stops
 from store.db import Tx
 from store.refusal import Refusal
 from store.turns import Turn
@@ -82,6 +82,7 @@ def new_turn(
     operator: str,
     queued: int | None = None,
     decisions: tuple[int, ...] = (),
+    images: tuple[Image, ...] = (),
 ) -> NewTurn:
     turn = session.house.ids.turn()
     return NewTurn(
@@ -89,11 +90,12 @@ def new_turn(
         source=source,
         text=session.house.redactor.text(text),
         preamble="",
-        sent=session.driver.turn(turn, text),
+        sent=session.driver.turn(turn, text, images),
         operator=operator,
         generation=session.generation,
         queued=queued,
         decisions=decisions,
+        images=images,
     )
 
 
@@ -103,7 +105,15 @@ async def send_queued(session: "HeldSession") -> None:
         return
     first = session.rows.queued[0]
     steps.reach(Step.QUEUE_TAKEN)
-    turn = new_turn(session, TurnSource.OPERATOR, first.text, operator=first.operator, queued=first.id)
+    with_it = await session.house.ledger.read(lambda tx: attachments.of_queued(tx, first.id))
+    turn = new_turn(
+        session,
+        TurnSource.OPERATOR,
+        first.text,
+        operator=first.operator,
+        queued=first.id,
+        images=kept_images.kept(with_it),
+    )
     sent = await send_turn(session, turn)
     if isinstance(sent, Refusal):
         await say_why_it_waits(session, sent)
@@ -169,17 +179,25 @@ async def fence(session: "HeldSession", reason: str) -> None:
     """The supervisor was told first; now the books."""
     if session.stop_reason is None:
         session.order_end(reason)
+    steps.reach(Step.BEFORE_FENCE_BOOKED)
+    await book_end(session, reason)
+    steps.reach(Step.FENCE_BOOKED)
+    await session.refresh()
+
+
+async def book_end(session: "HeldSession", reason: str) -> None:
+    """That an end was ordered, into the ledger: before what agents printed, and as often as one likes."""
 
     def book(tx: Tx) -> None:
+        held = custody.get(tx, session.custody_id)
+        if held is not None and held.state is CustodyState.CLOSED:
+            return  # a ledger that was busy let this through after the end
         custody.fence(tx, id=session.custody_id, reason=reason)
         if stops.open_of(tx, session.run_id) is None:
             stops.ask(tx, run=session.run_id, reason=reason, operator=session.stopped_by)
         stops.order(tx, run=session.run_id)
 
-    steps.reach(Step.BEFORE_FENCE_BOOKED)
-    await session.write(book)
-    steps.reach(Step.FENCE_BOOKED)
-    await session.refresh()
+    await session.write(book, first=True)
 
 
 async def look_at_changes(session: "HeldSession") -> None:

@@ -7,18 +7,31 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
-from coordinator.api import ListFiles, ReadSaid, ReadSaidBefore, Reply, SaidBefore, SaidOnce, TrackedFiles
+from coordinator import imagefiles
+from coordinator.api import (
+    ImageProblem,
+    ImageSeen,
+    ImagesSeen,
+    ListFiles,
+    LookAtImages,
+    ReadSaid,
+    ReadSaidBefore,
+    Reply,
+    SaidBefore,
+    SaidOnce,
+    TrackedFiles,
+)
 from coordinator.githelper import run_git
 from coordinator.house import House
 from store import runs, said
 from store.refusal import Refusal
-from store.vocab import RefusalReason
+from store.vocab import RefusalReason, RunId
 
 MOST_FILES: Final = 50_000
 _LISTING: Final = 16 * 1024 * 1024
 _SECONDS: Final = 10.0
 
-DeskCommand = ReadSaidBefore | ReadSaid | ListFiles
+DeskCommand = ReadSaidBefore | ReadSaid | ListFiles | LookAtImages
 
 
 async def serve(house: House, command: DeskCommand) -> Reply:
@@ -34,17 +47,48 @@ async def serve(house: House, command: DeskCommand) -> Reply:
             return await house.ledger.read(lambda tx: said.text_of(tx, command.turn) or "")
         case ListFiles():
             return await _files(house, command)
+        case LookAtImages():
+            return await _images(house, command)
+
+
+async def not_held(house: House, run: RunId) -> Refusal:
+    """Why an order for this run finds nobody here."""
+    row = await house.ledger.read(lambda tx: runs.get(tx, run))
+    if row is None:
+        return Refusal(RefusalReason.NO_SUCH_RUN, {"run": run})
+    if row.outcome is not None:
+        return Refusal(RefusalReason.ALREADY_ENDED, {"run": run})
+    return Refusal(RefusalReason.OWNED_BY_ANOTHER, {"run": run, "owner": row.incarnation})
+
+
+async def _tree(house: House, command: ListFiles | LookAtImages) -> str | Refusal:
+    wanted = command.run
+    if wanted is None:
+        return command.repository
+    run = await house.ledger.read(lambda tx: runs.get(tx, wanted))
+    return Refusal(RefusalReason.NO_SUCH_RUN, {"run": wanted}) if run is None else run.tree
+
+
+async def _images(house: House, command: LookAtImages) -> ImagesSeen | Refusal:
+    """On a thread, and not waited for without end: a name may lead to a file system that does not answer."""
+    tree = await _tree(house, command)
+    if isinstance(tree, Refusal):
+        return tree
+    try:
+        async with asyncio.timeout(_SECONDS):
+            seen = await asyncio.to_thread(
+                imagefiles.look, Path(tree), command.names, house.redactor, whole=command.whole
+            )
+    except TimeoutError:
+        seen = tuple(ImageSeen(name=name, problem=ImageProblem.UNREADABLE) for name in command.names)
+    return ImagesSeen(images=seen)
 
 
 async def _files(house: House, command: ListFiles) -> TrackedFiles | Refusal:
     """Through the held helper, as all of git: an agent may have written the configuration of that tree."""
-    tree = command.repository
-    if command.run is not None:
-        wanted = command.run
-        run = await house.ledger.read(lambda tx: runs.get(tx, wanted))
-        if run is None:
-            return Refusal(RefusalReason.NO_SUCH_RUN, {"run": wanted})
-        tree = run.tree
+    tree = await _tree(house, command)
+    if isinstance(tree, Refusal):
+        return tree
     if not await asyncio.to_thread(Path(tree).is_dir):
         return Refusal(RefusalReason.NOT_A_REPOSITORY, {"path": tree})
     found = await run_git(["ls-files", "-z"], cwd=Path(tree), limit=_LISTING, timeout=_SECONDS, cut_ok=True)

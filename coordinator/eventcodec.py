@@ -66,7 +66,11 @@ _DECODERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
 
 def encode(event: AgentEvent, redact: Redact) -> tuple[str, str]:
     """Kind and body, every string in it redacted."""
-    event = redacted(event, redact)
+    return spelled(redacted(event, redact))
+
+
+def spelled(event: AgentEvent) -> tuple[str, str]:
+    """Kind and body of an event that was redacted already."""
     kind = _KIND_OF[type(event)]
     field = FIELD_OF.get(kind)
     if field is None or len(getattr(event, field)) <= LONG:

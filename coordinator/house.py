@@ -1,6 +1,7 @@
 """What every held session of one console shares: the ledger, clocks, ids, settings. Built once, by
 ``coordinator.py``."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -73,6 +74,8 @@ class House:
     """In words, while the ledger cannot be written."""
     shutting: bool = False
     attendance: Attendance
+    work: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by the one session that takes in what its agent printed just now (``taking``)."""
     used_elsewhere: frozenset[AuthorizationId] = frozenset()
     """Signed for runs that only a spool knows of: this ledger is older than they are."""
     notes: list[str] = field(default_factory=list)

@@ -57,11 +57,16 @@ class Inbox(Generic[C]):
         self._settle()
         return None
 
-    def take_records(self) -> tuple[list[SpoolRecord], bool]:
+    @property
+    def commanded(self) -> bool:
+        """Something of the operator's waits."""
+        return bool(self._commands)
+
+    def take_records(self, most: int = BATCH) -> tuple[list[SpoolRecord], bool]:
         """Some records, and whether the wire was lost behind them."""
         taken: list[SpoolRecord] = []
         lost = False
-        while self._records and len(taken) < BATCH:
+        while self._records and len(taken) < most:
             record = self._records.popleft()
             if isinstance(record, WireLost):
                 lost = True

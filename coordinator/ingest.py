@@ -91,8 +91,9 @@ class Ingest:
         self._driver, self.position, self._known = driver, position, known
         self._driven, self.generation, self._later = driven, generation, later
 
-    def take(self, state: SessionState, records: Sequence[SpoolRecord]) -> Batch:
-        batch = Batch(state=state)
+    def take(self, state: SessionState, records: Sequence[SpoolRecord], batch: Batch | None = None) -> Batch:
+        """What these come to; added to ``batch``, where that was begun with the records before them."""
+        batch = Batch(state=state) if batch is None else batch
         for record in records:
             self.position = record.next_offset
             if record.generation > self._driven and self._later is not None:

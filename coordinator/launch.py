@@ -109,8 +109,9 @@ def _brief(session: "HeldSession") -> NewTurn:
         source=TurnSource.BRIEF,
         text=house.redactor.text(terms.instruction),
         preamble=added,
-        sent=session.driver.turn(turn, sent),
+        sent=session.driver.turn(turn, sent, session.brief_images),
         operator=session.operator,
+        images=session.brief_images,
     )
 
 

@@ -3,7 +3,18 @@
 import contextlib
 from typing import TYPE_CHECKING, assert_never
 
-from coordinator import closing, decisioncodec, deeds, extending, machine, marks, steps, writing
+from coordinator import (
+    closing,
+    decisioncodec,
+    deeds,
+    extending,
+    imagefiles,
+    images,
+    machine,
+    marks,
+    steps,
+    writing,
+)
 from coordinator.api import (
     AnswerDecision,
     DismissDecision,
@@ -23,9 +34,10 @@ from coordinator.api import (
     SetModel,
 )
 from coordinator.constants import TURN_BYTES
+from coordinator.drivers.base import Image
 from coordinator.recording import keyed_digest
 from coordinator.steps import Step
-from store import attention, control_writes, decisions, queued
+from store import attachments, attention, control_writes, decisions, queued
 from store.canonical import storable
 from store.db import Tx
 from store.refusal import Refusal
@@ -113,19 +125,30 @@ async def _say(session: "HeldSession", command: Say, operator: str) -> Reply:
     screen = None if command.literal else _needs_screen(session, text)
     if screen is not None:
         return screen
+    with_it = await _taken(session, command.images)
+    if isinstance(with_it, Refusal):
+        return with_it
     busy = not session.state.at_rest or not session.state.ready or session.rows.queued or session.state.parked
     if not busy:
-        turn = deeds.new_turn(session, TurnSource.OPERATOR, text, operator=operator)
+        turn = deeds.new_turn(session, TurnSource.OPERATOR, text, operator=operator, images=with_it)
         sent = await deeds.send_turn(session, turn)
         return sent if isinstance(sent, Refusal) else Said(turn=sent.id)
     redacted = session.house.redactor.text(text)
-    added: queued.QueuedTurn = await session.write(
-        lambda tx: queued.add(tx, run=session.run_id, text=redacted, operator=operator)
-    )
+
+    def add(tx: Tx) -> queued.QueuedTurn:
+        row = queued.add(tx, run=session.run_id, text=redacted, operator=operator)
+        attachments.add(tx, run=session.run_id, queued=row.id, images=images.to_keep(with_it))
+        return row
+
+    added: queued.QueuedTurn = await session.write(add)
     steps.reach(Step.QUEUED)
     await session.refresh()
     await session.decide(machine.QueueChanged(waiting=len(session.rows.queued)))
     return Said(queued=added.id)
+
+
+async def _taken(session: "HeldSession", given: tuple[Image, ...]) -> tuple[Image, ...] | Refusal:
+    return await imagefiles.taken(session.house, session.driver.capabilities, session.terms.agent, given)
 
 
 def _needs_screen(session: "HeldSession", text: str) -> Refusal | None:
@@ -139,14 +162,26 @@ def _needs_screen(session: "HeldSession", text: str) -> Refusal | None:
 
 
 async def _edit_queued(session: "HeldSession", command: EditQueued) -> Reply:
-    redacted = session.house.redactor.text(storable(command.text))
+    redact = session.house.redactor.text
+    redacted = redact(storable(command.text))
+    added = await _taken(session, command.images)
+    if isinstance(added, Refusal):
+        return added
 
-    def edit(tx: Tx) -> queued.QueuedTurn | None:
-        if command.text.strip():
-            return queued.edit(tx, id=command.queued, text=redacted)
-        return queued.withdraw(tx, id=command.queued)
+    def edit(tx: Tx) -> queued.QueuedTurn | Refusal | None:
+        if not command.text.strip():
+            return queued.withdraw(tx, id=command.queued)
+        changed = queued.edit(tx, id=command.queued, text=redacted)
+        if changed is None:
+            return None
+        if command.keep is not None:
+            attachments.keep_only(tx, queued=command.queued, names=[redact(storable(name)) for name in command.keep])
+        attachments.add(tx, run=session.run_id, queued=command.queued, images=images.to_keep(added))
+        return images.refused(images.kept(attachments.of_queued(tx, command.queued))) or changed
 
     changed = await session.write(edit)
+    if isinstance(changed, Refusal):
+        return changed
     await session.refresh()
     await session.decide(machine.QueueChanged(waiting=len(session.rows.queued)))
     return Done() if changed is not None else Refusal(RefusalReason.STALE, {"what": "queued turn"})

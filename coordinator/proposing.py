@@ -130,6 +130,7 @@ async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> P
         own_rules=own_rules(facts.top) if profile.driver == "claude" else (),
         preamble_text=preamble.text(RunId(0)) if asked.preamble else "",
         agents=tuple(name for name, one in found.items() if one.ready),
+        takes_images=driver.capabilities.takes_images,
         uncommitted=max(0, facts.dirty_files) if terms.tree_kind is TreeKind.WORKTREE else 0,
     )
 

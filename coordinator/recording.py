@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from coordinator import terms as terms_, worktime
+from coordinator import images, terms as terms_, worktime
 from coordinator.constants import REPAIRS_IN_A_ROW, TURN_BYTES
+from coordinator.drivers.base import Image
 from coordinator.inputs import Extended
 from coordinator.terms import Terms
 from store import (
+    attachments,
     authorizations,
     custody,
     decisions,
@@ -202,6 +204,8 @@ class NewTurn:
     queued: int | None = None
     decisions: tuple[int, ...] = ()
     """Answers that ride in it."""
+    images: tuple[Image, ...] = ()
+    """Those that are in ``sent``. Of a queued turn the ledger has them."""
 
 
 def prove(tx: Tx, proof: Proof, *, digest_key: str) -> custody.Custody | Refusal:
@@ -288,8 +292,12 @@ def record_turn(
     )
     if isinstance(recorded, Refusal):
         return recorded
-    if turn.queued is not None and queued.recorded(tx, id=turn.queued, turn=turn.id) is None:
+    if turn.queued is None:
+        attachments.add(tx, run=run, turn=turn.id, images=images.to_keep(turn.images))
+    elif queued.recorded(tx, id=turn.queued, turn=turn.id) is None:
         return Refusal(RefusalReason.STALE, {"what": "queued turn"})
+    else:
+        attachments.recorded(tx, queued=turn.queued, turn=turn.id)
     for decision in turn.decisions:
         if decisions.deliver(tx, id=DecisionId(decision), write_id=turn.id) is None:
             return Refusal(RefusalReason.ALREADY_DELIVERED, {"decision": decision})
@@ -362,7 +370,7 @@ def turn_refused(
         return Refusal(RefusalReason.EMPTY_TURN)
     if (length := len(turn.text.encode("utf-8", "replace"))) > TURN_BYTES:
         return Refusal(RefusalReason.TURN_TOO_LARGE, {"bytes": length, "limit": TURN_BYTES})
-    return None
+    return images.refused(turn.images)
 
 
 def _repairs_in_a_row(tx: Tx, run: RunId) -> int:

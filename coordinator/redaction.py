@@ -11,6 +11,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
@@ -31,12 +32,12 @@ _NOT_SECRET_NAMES: Final = frozenset({"PWD", "OLDPWD", "XAUTHORITY", "FOOTPLATE_
 _FILE_PATH: Final = re.compile(r"/(?:bin|dev|etc|home|mnt|nix|opt|private|proc|root|run|srv|tmp|usr|var|Users)(?:/|$)")
 _USER_INFO: Final = re.compile(r"://[^\s/:@]*+:([^\s/@]{3,}+)@")
 
-# Shapes, each with the literals of which it must contain one: looked for first, because that costs next to nothing.
+# Shapes, each with the literals of which it begins with one: only where one stands is the shape itself tried.
 # Possessive repeats, so that no text makes a search go back over what it has read.
 _EDGE: Final = r"(?<![A-Za-z0-9])"
 _WORD: Final = "[A-Za-z0-9_.-]"
 _TOKENS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
-    (("sk-",), r"sk-(?=[A-Za-z0-9_-]{0,200}[0-9])[A-Za-z0-9_-]{20,}+"),
+    (("sk-",), r"sk-(?=[A-Za-z_-]{0,200}+[0-9])[A-Za-z0-9_-]{20,}+"),
     (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{20,}+"),
     (("github_pat_",), r"github_pat_[A-Za-z0-9_]{20,}+"),
     (("glpat-",), r"glpat-[A-Za-z0-9_-]{16,}+"),
@@ -64,6 +65,76 @@ _SHAPES: Final[tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]] = (
     *((literals, re.compile(_EDGE + shape)) for literals, shape in _TOKENS),
     (("-----BEGIN ",), re.compile(_PEM)),
     (("://",), re.compile(r"(?<=://)[^\s/:@]*+:[^\s/@]{3,}+(?=@)")),
+)
+_AFTER: Final = {"://": r"[^\s/:@]*+(?::|\Z)"}
+"""What else must follow a literal; most addresses have no user in them."""
+
+_COMMON: Final = " etaoinsrhldcumfpgwybvk\n0123456789.,\"'()=/:jzqx_-{}[]"
+"""Characters of texts, the most frequent first; all others are rarer."""
+_LONG_WORD: Final = "eyJ"
+_REST_OF_WORD: Final = re.compile(_EDGE + "[A-Za-z0-9_-]*+")
+_LONGEST_HEAD: Final = 8 * 1024
+"""Characters of such a token before its first dot, where it stands in one word with 64 thousand others."""
+_CONTEXT: Final = 4
+"""How many characters beside its rarest one a place must share with a literal to be looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchor:
+    """A literal, as it is looked for: by its rarest character."""
+
+    literal: str
+    place: int
+    """Of that character in it."""
+    shape: int | None = None
+    """Number of the shape that begins here; None: the literal itself is the secret."""
+
+    @classmethod
+    def of(cls, literal: str, shape: int | None = None) -> "_Anchor":
+        ranks = [len(_COMMON) if one not in _COMMON else _COMMON.index(one) for one in literal]
+        return cls(literal, ranks.index(max(ranks)), shape)
+
+    @property
+    def at_edge(self) -> bool:
+        """Whether it is only looked for where a word begins."""
+        return self.shape is not None and self.shape < len(_TOKENS)
+
+    @property
+    def around(self) -> str:
+        """A pattern for what stands around that character, as far as it is asked for."""
+        behind = self.literal[max(0, self.place - _CONTEXT) : self.place + 1]
+        ahead = re.escape(self.literal[self.place + 1 : self.place + 1 + _CONTEXT]) + _AFTER.get(self.literal, "")
+        edge = _EDGE[:-1] + re.escape(behind) + ")" if self.at_edge and self.place <= _CONTEXT else ""
+        return (f"(?={ahead})" if ahead else "") + (f"(?<={re.escape(behind)})" if self.place else "") + edge
+
+
+def _locator(anchors: Iterable[_Anchor]) -> re.Pattern[str]:
+    """Finds where any of them may stand, in one pass.
+
+    Alternatives that each begin with one character, and none of them a frequent one: such a pattern jumps from one of
+    these characters to the next, four times as fast as a search for each literal by itself.
+    """
+    by_rarest: dict[str, list[_Anchor]] = {}
+    for anchor in anchors:
+        by_rarest.setdefault(anchor.literal[anchor.place], []).append(anchor)
+    return re.compile("|".join(_ways(re.escape(one), found) for one, found in by_rarest.items()))
+
+
+def _ways(one: str, anchors: list[_Anchor]) -> str:
+    """This character, where one of them may stand: asked first by what stands beside it, so that a long row of the same
+    character costs little."""
+    before = {anchor.literal[anchor.place - 1] if anchor.place else "" for anchor in anchors}
+    after = {anchor.literal[anchor.place + 1 : anchor.place + 2] for anchor in anchors}
+    first = _one_of(after, "(?=[{}])") + _one_of(before, f"(?<=[{{}}]{one})")
+    return f"{one}{first}(?:{'|'.join(sorted({anchor.around for anchor in anchors}))})"
+
+
+def _one_of(beside: set[str], form: str) -> str:
+    return "" if "" in beside else form.format("".join(sorted(map(re.escape, beside))))
+
+
+_SHAPE_ANCHORS: Final = tuple(
+    _Anchor.of(literal, number) for number, (literals, _) in enumerate(_SHAPES) for literal in literals
 )
 
 
@@ -122,6 +193,11 @@ class Redactor:
         for needle in self._needles:
             self._by_first.setdefault(needle[0], []).append(needle)
         self._firsts = re.compile("[" + "".join(map(re.escape, self._by_first)) + "]") if self._needles else None
+        anchors = (*_SHAPE_ANCHORS, *(_Anchor.of(needle) for needle in self._needles))
+        self._locator = _locator(anchors)
+        self._anchors: dict[str, list[_Anchor]] = {}
+        for anchor in anchors:
+            self._anchors.setdefault(anchor.literal[anchor.place], []).append(anchor)
         self._default = Stream(self)
 
     def text(self, text: str) -> str:
@@ -130,6 +206,10 @@ class Redactor:
             return text
         spans = self.spans(text)
         return _cut_out(text, spans, 0, len(text)) if spans else text
+
+    def stands_in(self, data: bytes) -> bool:
+        """Whether a known secret stands in bytes that are no text. Shapes are not looked for: they occur by chance."""
+        return any(needle.encode("utf-8", "surrogatepass") in data for needle in self._needles)
 
     def stream(self) -> "Stream":
         return Stream(self)
@@ -141,18 +221,28 @@ class Redactor:
         return self._default.flush()
 
     def spans(self, text: str, skip: int = 0) -> list[tuple[int, int]]:
-        """Where secrets stand: in order, without overlap. The first ``skip`` characters are only what stands before."""
+        """Where secrets stand: in order, without overlap. The first ``skip`` characters are only what stands before.
+
+        By slices: one search of 64 MB would hold the interpreter's lock, and a screen's keys with it. A shape is seen
+        whole as long as it is not longer than ``CARRY``, as in a stream.
+        """
         found: list[tuple[int, int]] = []
-        for needle in self._needles:
-            at = text.find(needle, skip)
-            while at >= 0:
-                found.append((at, at + len(needle)))
-                at = text.find(needle, at + 1)
-        for literals, shape in _SHAPES:
-            for literal in literals:
-                if literal in text:
-                    found.extend(_matches(shape, text, skip))
+        ends = [skip] * len(_SHAPES)
+        for at in range(0, len(text), SLICE):
+            upto = at + SLICE
+            for place in self._locator.finditer(text, at, min(upto + _CONTEXT, len(text))):
+                if place.start() >= upto:
                     break
+                for anchor in self._anchors[place.group()]:
+                    start = place.start() - anchor.place
+                    if start < 0 or not text.startswith(anchor.literal, start):
+                        continue
+                    if anchor.shape is None:
+                        if start >= skip:
+                            found.append((start, start + len(anchor.literal)))
+                    else:
+                        match, ends[anchor.shape] = _match(anchor, text, start, ends[anchor.shape])
+                        found += [match] if match is not None else []
         return _merged(found) if found else found
 
     def undecided(self, text: str, skip: int = 0) -> int:
@@ -213,25 +303,30 @@ class Stream:
         return _cut_out(whole, spans, skip, len(whole))
 
 
-def _matches(shape: re.Pattern[str], text: str, skip: int) -> Iterator[tuple[int, int]]:
-    """As ``finditer``, by slices: one search of 64 MB would hold the interpreter's lock, and a screen's keys with it.
+def _match(anchor: _Anchor, text: str, start: int, least: int) -> tuple[tuple[int, int] | None, int]:
+    """The shape that begins with this literal, or None, and from where on it may begin again.
 
-    A shape is seen whole as long as it is not longer than ``CARRY``, as in a stream.
+    One that begins before ``least`` is none.
     """
-    at, size = skip, len(text)
-    while at < size:
-        upto = at + SLICE
-        limit = min(upto + CARRY, size)
-        last = upto
-        for match in shape.finditer(text, at, limit):
-            if match.start() >= upto:
-                break
-            # What touches the limit is looked at again, to its real end; it may be none then.
-            whole = match if match.end() < limit or limit == size else shape.match(text, match.start())
-            if whole is not None:
-                last = max(last, whole.end())
-                yield whole.span()
-        at = last
+    assert anchor.shape is not None
+    shape = _SHAPES[anchor.shape][1]
+    if anchor.literal in _AFTER:
+        start += len(anchor.literal)  # it stands before the shape
+    if start < least:
+        return None, least
+    limit = min(start + CARRY, len(text))
+    match = shape.match(text, start, limit)
+    # What touches the limit is looked at again, to its real end; it may be none then.
+    if match is not None and match.end() == limit < len(text):
+        match = shape.match(text, start)
+    if match is not None:
+        return match.span(), match.end()
+    if anchor.literal == _LONG_WORD:
+        # Whether it is one is said at the end of this word: wherever it begins within it, it is none.
+        word = _REST_OF_WORD.match(text, start, limit)
+        if word is not None:
+            return None, word.end() if word.end() < limit else max(start, limit - _LONGEST_HEAD)
+    return None, least
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from store import authorizations, custody, decisions, queued, receipts, runs, turns
+from store import attachments, authorizations, custody, decisions, queued, receipts, runs, turns
+from store.attachments import Attached
 from store.authorizations import Authorization
 from store.custody import Custody
 from store.db import Tx
@@ -20,6 +21,8 @@ class SessionRows:
     authorization: Authorization | None = None
     turns: tuple[Turn, ...] = ()
     queued: tuple[QueuedTurn, ...] = ()
+    attached: tuple[Attached, ...] = ()
+    """Images of its turns, and of what waits."""
     decisions: tuple[Decision, ...] = ()
     receipt: str = ""
     spend: Spend | None = None
@@ -47,6 +50,7 @@ def read_rows(tx: Tx, run: RunId) -> SessionRows:
         authorization=authorizations.get(tx, row.authorization_id) if row else None,
         turns=tuple(turns.of_run(tx, run)),
         queued=tuple(queued.waiting(tx, run)),
+        attached=attachments.listing(tx, run),
         decisions=tuple(decisions.of_run(tx, run)),
         receipt=found[-1].body if found else "",
         spend=turns.spend(tx, run),

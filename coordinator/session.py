@@ -9,6 +9,7 @@ effects out, ``closing.py`` ends. They share this object and run only in its tas
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from coordinator import (
     orders,
     steps,
     stuck,
+    taking,
     timers,
     turntimeout,
     worklimit,
@@ -134,6 +136,9 @@ class HeldSession:
         self.stopped_by = ""
         self.gone: SpoolRecord | None = None
         self.exited: str | None = None
+        self.exited_at: Millis | None = None
+        self.heard_at: Millis | None = None
+        """The time of the newest record of its keeper."""
         self.ended = asyncio.Event()
         self.deadlines: dict[str, float] = {}
         self.farewell = b""
@@ -157,10 +162,13 @@ class HeldSession:
         """Orders that came before it was known what the console before this one had under way."""
         self.left = False
         """Given back without an end: its keeper lives on, the next console picks it up."""
+        self.left_for = math.inf
+        """Seconds that its keeper was told to wait for one."""
         self.config_before: ConfigReading | None = None
         """Git's configuration before the agent could touch it."""
         self.malformed: Malformed | None = None
         """The last mailbox that could not be read."""
+        self.brief_images: tuple[base.Image, ...] = ()
         self.first_turn: NewTurn | None = None
         self.native_id: str | None = str(house.ids.turn())
         self.turn_watch = turntimeout.TurnWatch()
@@ -211,7 +219,8 @@ class HeldSession:
 
     def order_end(self, reason: str, *, by: str = "", kill: bool = False) -> None:
         """End it, at once: the supervisor is told without waiting for the actor or the ledger."""
-        if self.stop_reason is None:
+        begins = self.stop_reason is None
+        if begins:
             self.stop_reason = reason
             self.stopped_by = by
             now = self.house.clock.now()
@@ -222,7 +231,10 @@ class HeldSession:
         self.inbox.command(machine.FenceAsked(reason=reason))
         supervisor = self.supervisor
         if supervisor is not None:
-            self.spawn(self._tell(supervisor, self.stop_reason, kill), "order")
+            self.spawn(self._tell(supervisor, self.stop_reason or reason, kill), "order")
+            if begins and self.state.ready and self.state.live:
+                # Beside it, and not behind what this actor is doing just now.
+                self.spawn(deeds.book_end(self, reason), "books of the order")
         self.house.changed()
 
     async def _tell(self, supervisor: Supervisor, reason: str, kill: bool) -> None:
@@ -313,9 +325,7 @@ class HeldSession:
                     await self._leave(given.seconds)
                 else:
                     await self.decide(given)
-            records, lost = self.inbox.take_records()
-            if records:
-                await self.take_in(records)
+            lost = await taking.waiting(self)
             if lost and self.gone is None:
                 await closing.without_wire(self)
             if self.next_due and "catch-up" not in self.deadlines and not self.ending:
@@ -327,24 +337,18 @@ class HeldSession:
 
     async def pump(self, supervisor: Supervisor) -> None:
         """Carry the supervisor's records to the inbox."""
+        count = 0
         async for record in supervisor.records():
             await self.inbox.record(record)
+            count += 1
+            if count % taking.SLICE == 0:
+                await taking.turn(self.house)
         await self.inbox.record(WireLost())
 
     # ------------------------------------------------------------------------------------------------------ inputs
 
     async def take_in(self, records: list[SpoolRecord]) -> None:
-        """Ingest a batch: decide, commit, then act. What comes after the receipt of a restart is the next process's."""
-        ends = next((place for place, one in enumerate(records) if extending.is_old_ones(self, one)), len(records))
-        now, then = records[: ends + 1], records[ends + 1 :]
-        batch = self.ingest.take(self.state, now)
-        for record in now:
-            self._follow(record)
-        await self.settle(batch)
-        if ends < len(records):
-            await extending.old_gone(self, records[ends])
-        if then:
-            await self.take_in(then)
+        await taking.all_of(self, records)
 
     async def decide(self, given: machine.Input) -> None:
         await self.settle(self.ingest.decide(self.state, given))
@@ -384,11 +388,14 @@ class HeldSession:
             await deeds.carry_out(self, act)
         self._renew_farewell()
 
-    async def write(self, body: Any) -> Any:
-        """A transaction that must land: a busy ledger is waited for, said on the screen, and never harms the agent."""
+    async def write(self, body: Any, *, first: bool = False) -> Any:
+        """A transaction that must land: a busy ledger is waited for, said on the screen, and never harms the agent.
+
+        ``first``: before what waits for the writer already.
+        """
         while True:
             try:
-                result = await self.house.ledger.transaction(body)
+                result = await self.house.ledger.transaction(body, first=first)
             except (LedgerBusy, StorageFault) as trouble:
                 self.house.trouble = str(trouble)
                 self.house.changed()
@@ -410,11 +417,13 @@ class HeldSession:
         self.rows = await self.house.ledger.read(lambda tx: read_rows(tx, self.run_id))
         self.house.changed()
 
-    def _follow(self, record: SpoolRecord) -> None:
+    def follow(self, record: SpoolRecord) -> None:
         """Endings as the supervisor reports them, for the screen and the books."""
+        self.heard_at = Millis(record.at_ms)
         match record.kind:
             case RecordKind.EXIT:
                 self.exited = str(record.facts.get("exit", ""))
+                self.exited_at = self.heard_at if record.generation >= self.generation else None
             case RecordKind.FENCE:
                 self._fence_seen(record)
             case RecordKind.STEP:
@@ -474,8 +483,9 @@ class HeldSession:
         supervisor = self.supervisor
         if supervisor is None or self.stop_reason is not None or self.concluding is not None:
             return
+        self.left_for, reason = timers.promised(self, seconds, EndReason.LAPSED)
         with contextlib.suppress(ConnectionError, OSError):
-            await supervisor.hold(seconds, reason=EndReason.LAPSED, expires_at_ms=self.limits.expires_at)
+            await supervisor.hold(self.left_for, reason=reason, expires_at_ms=self.limits.expires_at)
             await supervisor.detach()
         self.left = True
 

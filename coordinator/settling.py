@@ -21,6 +21,7 @@ from store.vocab import (
     DecisionState,
     EndReason,
     MicroUsd,
+    Millis,
     RefusalReason,
     RunId,
     RunOutcome,
@@ -48,6 +49,8 @@ class Ending:
     remaining: int
     stop_result: StopResult
     reports_cost: bool = True
+    cut_off_at: Millis | None = None
+    """When the agent was gone, as its keeper tells; None: just now."""
 
 
 def close_hold(tx: Tx, ending: Ending) -> runs.Run | Refusal:
@@ -154,12 +157,22 @@ def _settle_turns(tx: Tx, ending: Ending) -> None:
     proofs = dict(ending.proofs)
     for turn in turns.in_flight(tx, ending.run):
         never = proofs.get(turn.id) in (WriteProof.NEVER, WriteProof.CANCELLED)
+        then = _as_of(tx, ending.cut_off_at, turn)
         if turn.state is TurnState.RECORDED and never:
             not_sent(tx, turn.id)
         elif ending.reports_cost:
-            turns.uncertain(tx, id=turn.id, cost=ending.guess, cost_known=CostKnowledge.GUESS)
+            turns.uncertain(then, id=turn.id, cost=ending.guess, cost_known=CostKnowledge.GUESS)
         else:
-            turns.uncertain(tx, id=turn.id, cost=None, cost_known=CostKnowledge.UNKNOWN)
+            turns.uncertain(then, id=turn.id, cost=None, cost_known=CostKnowledge.UNKNOWN)
+
+
+def _as_of(tx: Tx, at: Millis | None, turn: turns.Turn) -> Tx:
+    """A turn that was cut off while no console was there has not worked until one came. Nor did it end before it began,
+    whatever the clocks did meanwhile."""
+    if at is None:
+        return tx
+    began = max(turn.recorded_at, turn.written_at or 0, turn.accepted_at or 0)
+    return Tx(tx.conn, Millis(min(tx.now, max(at, began))))
 
 
 def refuse_run(tx: Tx, run: RunId, refusal: Refusal, detail: str) -> runs.Run | Refusal:

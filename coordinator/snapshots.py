@@ -1,4 +1,4 @@
-"""Makes the frozen snapshot that a screen reads, at most sixty times a second and only when something changed."""
+"""Makes the frozen snapshot that a screen reads, at most thirty times a second and only when something changed."""
 
 import asyncio
 import logging
@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from coordinator import githelper, views
 from coordinator.api import (
     ConsoleSnapshot,
@@ -16,10 +14,9 @@ from coordinator.api import (
     RepositoryView,
     SessionView,
 )
-from coordinator.custody.receipts import receipt_from_facts
 from coordinator.house import House
 from coordinator.incarnation import is_gone
-from coordinator.recording import effective_limits
+from coordinator.pastview import past_session
 from coordinator.rows import read_rows
 from coordinator.terms import Terms, parse
 from store import attention, incarnations, runs, turns
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SHORTEST = 1 / 60
+SHORTEST = 1 / 30
 SHOWN_AT_START = 40
 """Ended runs that the list begins with; all others are a review away."""
 PAGED = (AttentionKind.PAGE, AttentionKind.CRASHED)
@@ -76,7 +73,7 @@ class Snapshots:
             run: replace(view, group=Group.NEEDS_YOU) if run in paged else view for run, view in self._past.items()
         }
         for run, session in self._sessions.items():
-            if session.rows.run is None:
+            if session.rows.run is None or (is_elsewhere(session) and run in shown):
                 continue
             receipt = session.live.receipt
             shown[run] = views.session_view(
@@ -126,6 +123,13 @@ class Snapshots:
         self.dirty.set()
 
 
+def is_elsewhere(session: "HeldSession") -> bool:
+    """Whether another console took up what this one gave back."""
+    run, held = session.rows.run, session.rows.custody
+    given = session.ended.is_set() and run is not None and run.outcome is None
+    return given and held is not None and held.incarnation != session.house.incarnation
+
+
 def past_view(tx: Tx, run: RunId) -> SessionView | None:
     """A run as the ledger tells it; None where its terms cannot be read any more."""
     rows = read_rows(tx, run)
@@ -134,21 +138,10 @@ def past_view(tx: Tx, run: RunId) -> SessionView | None:
     terms = parse(rows.authorization.terms)
     if not isinstance(terms, Terms):
         return None
-    receipt = None
-    if rows.receipt:
-        receipt = receipt_from_facts(msgspec.json.decode(rows.receipt.encode()))
-    view = views.session_view(
-        rows,
-        terms=terms,
-        limits=effective_limits(tx, rows.authorization, terms),
-        live=None,
-        state=None,
-        capabilities=None,
-        receipt=receipt,
-        now=rows.run.ended_at or tx.now,
-    )
+    view = past_session(tx, rows, terms)
     if rows.run.outcome is None:
-        owner = incarnations.get(tx, rows.run.incarnation)
+        # A hold that was taken over is its new console's; the run names the one that admitted it.
+        owner = incarnations.get(tx, rows.custody.incarnation if rows.custody else rows.run.incarnation)
         gone = owner is None or is_gone(owner)
         view = replace(view, owner="a console that is gone" if gone else f"the console of {owner.operator}")  # type: ignore[union-attr]
     return view

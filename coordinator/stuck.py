@@ -28,6 +28,7 @@ from store.vocab import (
     EndReason,
     IncarnationId,
     MicroUsd,
+    Millis,
     RefusalReason,
     RunId,
     RunOutcome,
@@ -180,11 +181,17 @@ def settle(tx: Tx, stuck: Stuck, *, spool: Path, operator: str) -> runs.Run | Re
             # Nobody waits for them any more: the receipt lists them, and the hold ends without them.
             remaining=0,
             stop_result=StopResult.UNREACHABLE,
+            cut_off_at=None if stuck.keeper_alive or stuck.found else _last_heard(spool / held.id / "spool"),
         ),
     )
     # Who settles it has seen how it ended.
     attention.clear(tx, run=run, kind=AttentionKind.CRASHED, by=operator)
     return closed
+
+
+def _last_heard(spool: Path) -> Millis | None:
+    heard = spoolfile.last_heard(spool)
+    return None if heard is None else Millis(heard)
 
 
 def _proofs(tx: Tx, run: RunId, spool: Path) -> tuple[tuple[str, WriteProof], ...]:

@@ -70,18 +70,27 @@ async def renew(session: "HeldSession") -> None:
     lapse = session.house.attendance.lapses_in(session.house.clock.monotonic())
     if lapse < remaining:
         remaining, reason = lapse, EndReason.LAPSED
-    late = session.turn_watch.left(timing.turn_timeout, session.house.clock.monotonic())
-    if late is not None and late < remaining and session.house.settings.at_timeout == "fence":
-        remaining, reason = late, EndReason.TURN_TIMEOUT
-    work = worklimit.left(session) if session.state.limits.fence_at_budget else None
-    if work is not None and work < remaining:
-        remaining, reason = work, EndReason.BUDGET_EXHAUSTED
+    remaining, reason = promised(session, remaining, reason)
     with contextlib.suppress(ConnectionError, OSError):
         # Bounded: one that does not answer must not keep this actor from a stop.
         async with asyncio.timeout(timing.command):
             # The keeper looks at the wall clock too; while a step of it is being told, it must not.
             end = session.limits.expires_at if session.wall.grace_until is None else None
             await supervisor.hold(remaining, reason=reason, expires_at_ms=end)
+
+
+def promised(session: "HeldSession", remaining: float, reason: EndReason) -> tuple[float, EndReason]:
+    """How long its keeper may hold it at most, and why it ends then: the hard ends that the operator chose for a turn
+    and for its work hold without a console too. The keeper counts on through what no console sees, a turn that ends
+    among it: such an end never comes late, and may come early."""
+    house = session.house
+    late = session.turn_watch.left(house.settings.timing.turn_timeout, house.clock.monotonic())
+    if late is not None and late < remaining and house.settings.at_timeout == "fence":
+        remaining, reason = late, EndReason.TURN_TIMEOUT
+    work = worklimit.left(session) if session.state.limits.fence_at_budget else None
+    if work is not None and work < remaining:
+        remaining, reason = work, EndReason.BUDGET_EXHAUSTED
+    return remaining, reason
 
 
 async def interrupt_heard(session: "HeldSession") -> None:

@@ -67,14 +67,17 @@ class Transcripts:
 
 def page(tx: Tx, asked: ReadTranscript) -> TranscriptPage:
     run, limit = asked.run, asked.limit
+    around = asked.around
+    if asked.turn is not None:
+        around = events.first_of_turn(tx, asked.turn) or events.AFTER_ALL
     if asked.after is not None:
         rows, after = events.near(tx, run, asked.after, newer=True, limit=limit, most=PAGE_CHARS)
         before = True
-    elif asked.around is not None:
+    elif around is not None:
         half, most = max(limit // 2, 1), PAGE_CHARS // 2
-        just_before = (asked.around[0], asked.around[1] - 1)
+        just_before = (around[0], around[1] - 1)
         newer, after = events.near(tx, run, just_before, newer=True, limit=half, most=most)
-        older, before = events.near(tx, run, asked.around, newer=False, limit=half, most=most)
+        older, before = events.near(tx, run, around, newer=False, limit=half, most=most)
         rows = [*older, *newer]
     else:
         rows, before = events.near(tx, run, asked.before or events.AFTER_ALL, newer=False, limit=limit, most=PAGE_CHARS)

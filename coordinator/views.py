@@ -1,6 +1,8 @@
 """From a session's rows and live facts to the frozen view that the screen gets. Pure; the words are the app's."""
 
-from coordinator import decisioncodec
+from collections.abc import Sequence
+
+from coordinator import decisioncodec, images
 from coordinator.api import (
     AttentionView,
     BudgetView,
@@ -19,6 +21,7 @@ from coordinator.rows import SessionRows
 from coordinator.terms import Terms, TreeKind
 from coordinator.worktime import worked_ms
 from store import attention, decisions, turns
+from store.attachments import Attached
 from store.vocab import (
     AttentionKind,
     CostKnowledge,
@@ -34,7 +37,7 @@ LIVE = (DecisionState.OPEN, DecisionState.ANSWERED, DecisionState.DELIVERING)
 FLYING = (TurnState.RECORDED, TurnState.WRITTEN, TurnState.ACCEPTED)
 
 
-def turn_view(turn: turns.Turn) -> TurnView:
+def turn_view(turn: turns.Turn, attached: Sequence[Attached] = ()) -> TurnView:
     return TurnView(
         id=turn.id,
         n=turn.n,
@@ -54,6 +57,7 @@ def turn_view(turn: turns.Turn) -> TurnView:
         output_tokens=turn.output_tokens,
         duration_ms=turn.duration_ms,
         preamble=turn.preamble,
+        images=images.shown([one for one in attached if one.turn == turn.id]),
     )
 
 
@@ -169,6 +173,7 @@ def session_view(
         modes=capabilities.modes if capabilities else (),
         commands=shown.commands,
         own_screen=capabilities.own_screen if capabilities else (),
+        takes_images=capabilities.takes_images if capabilities else False,
         native_id=shown.native_id or run.native_id,
         custody=rows.custody.state if rows.custody else None,
         outcome=run.outcome,
@@ -177,9 +182,17 @@ def session_view(
         ended_at=run.ended_at,
         last_event_at=shown.last_event_at,
         turn_ended_at=max(ends) if ends else None,
-        turns=tuple(turn_view(turn) for turn in rows.turns),
+        turns=tuple(turn_view(turn, rows.attached) for turn in rows.turns),
         in_flight=flying,
-        queued=tuple(QueuedView(id=q.id, place=q.place, text=q.text) for q in rows.queued),
+        queued=tuple(
+            QueuedView(
+                id=q.id,
+                place=q.place,
+                text=q.text,
+                images=images.shown([one for one in rows.attached if one.queued == q.id]),
+            )
+            for q in rows.queued
+        ),
         paused=state.paused if state else False,
         queue_held=state.queue_held if state else False,
         decisions=tuple(decision_view(d) for d in decision_rows),

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from coordinator.custody.types import EndedProcess, Receipt
 from coordinator.drivers.base import BackgroundTask, Json, Question
+from coordinator.imagetypes import AttachedView
 from coordinator.terms import Terms
 from store.refusal import Refusal
 from store.vocab import (
@@ -58,6 +59,7 @@ class TurnView:
     output_tokens: int | None = None
     duration_ms: int | None = None
     preamble: str = ""
+    images: tuple[AttachedView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,7 @@ class QueuedView:
     id: int
     place: int
     text: str
+    images: tuple[AttachedView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +181,7 @@ class SessionView:
     commands: tuple[tuple[str, str], ...] = ()
     own_screen: tuple[tuple[str, str], ...] = ()
     """Commands that need the agent's own screen, and what to do instead."""
+    takes_images: bool = False
     native_id: str | None = None
     custody: CustodyState | None = None
     outcome: RunOutcome | None = None

@@ -3,7 +3,7 @@
 Counted from the rows of the ledger each time, so that no crash forgets any of it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from store.decisions import Decision
 from store.turns import Turn
@@ -25,12 +25,25 @@ def merged(spans: Iterable[Span]) -> list[Span]:
 
 def working_ms(turns: Iterable[Span], awaited: Iterable[Span]) -> int:
     """Milliseconds of ``turns`` that lie in none of ``awaited``."""
-    total = 0
-    waits = merged(awaited)
-    for start, end in merged(turns):
-        total += end - start
-        total -= sum(max(0, min(end, until) - max(start, since)) for since, until in waits)
-    return total
+    return sum(end - start for start, end in without(merged(turns), merged(awaited)))
+
+
+def without(spans: Sequence[Span], left_out: Sequence[Span]) -> Iterator[Span]:
+    """What is in the spans and not in the others; both merged. One step for each: a run may have thousands of both,
+    and this is counted anew for each picture of it."""
+    place = 0
+    for start, end in spans:
+        while place < len(left_out) and left_out[place][1] <= start:
+            place += 1
+        at, there = start, place
+        while there < len(left_out) and left_out[there][0] < end:
+            since, until = left_out[there]
+            if since > at:
+                yield at, since
+            at = max(at, until)
+            there += 1
+        if at < end:
+            yield at, end
 
 
 def _began(turn: Turn) -> Millis | None:

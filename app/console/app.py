@@ -9,19 +9,13 @@ import asyncio
 import gc
 import signal
 import sys
-from dataclasses import replace
-from typing import ClassVar
 
 from textual import events
-from textual.app import App
-from textual.binding import Binding, BindingType
-from textual.filter import ANSIToTruecolor
 from textual.screen import Screen
 
 from app.console.deeds import Deeds
 from app.console.driver import Noise, Terminal
-from app.console.keymap import with_keymap
-from app.console.keys import Where, shown
+from app.console.keys import Where
 from app.console.messages import (
     Answered,
     CardLeft,
@@ -39,11 +33,8 @@ from app.console.messages import (
 )
 from app.console.noticing import Noticing
 from app.console.options import ConsoleOptions
-from app.console.plainlook import Ascii, Uncoloured
-from app.console.presses import KeyGate
 from app.console.screens.drive import Drive
-from app.console.theme import textual_name, textual_theme
-from app.console.views.glyphs import ASCII, UNICODE, Glyphs
+from app.console.terminalapp import TerminalApp
 from app.console.widgets.filterline import FilterLine
 from app.console.widgets.searchline import SearchLine
 from app.console.widgets.transcript import Transcript
@@ -58,31 +49,13 @@ COALESCE = 0.050
 AGENT_NO_COLOR = before_textual.AGENT_NO_COLOR
 
 
-class FootplateApp(App[int]):
-    TITLE = "footplate"
-    ENABLE_COMMAND_PALETTE = False
-    ESCAPE_TO_MINIMIZE = False
-    BINDINGS: ClassVar[list[BindingType]] = []
+class FootplateApp(TerminalApp):
     # Here and not on the screen: a default screen's own style sheet is not read.
     CSS_PATH = "screens/drive.tcss"
 
     def __init__(self, backend: Backend, options: ConsoleOptions | None = None) -> None:
-        self.options = options or ConsoleOptions()
-        super().__init__(driver_class=Terminal)
+        super().__init__(options or ConsoleOptions())
         self.backend = backend
-        self.gate = KeyGate()
-        self.table, self.keymap_problems = with_keymap(self.options.keymap)
-        # Priority: they work whatever has the focus, and under modals. Textual's own ^Q and ^C are taken over here.
-        for row in self.table:
-            if row.where is Where.ANYWHERE:
-                for key in row.keys:
-                    self._bindings.key_to_bindings[key] = [
-                        Binding(
-                            key, f"do('{row.action}')", row.words, show=False, priority=True, id=f"{row.action}:{key}"
-                        )
-                    ]
-        self._plain_looks()
-        self.use_theme(self.options.theme)
         self.drive = Drive(
             self.options, self.gate, self._glyphs(), self.table, backend.snapshot()
         )
@@ -96,33 +69,12 @@ class FootplateApp(App[int]):
         self._last_taken = float("-inf")
         self._unsubscribe = backend.subscribe(self._wake)
 
-    def _glyphs(self) -> Glyphs:
-        """With the keys as this operator has them: what is written beside a sign is what is to be pressed."""
-        keys = {row.action: shown(row) for row in self.table}
-        signs = ASCII if self.options.ascii else UNICODE
-        return replace(signs, waiting_key=keys["next-waiting"], commands_key=keys["commands"])
-
-    def _plain_looks(self) -> None:
-        """Textual's way with NO_COLOR is shades of grey: ours is no colour at all."""
-        self._filters = [one for one in self._filters if isinstance(one, ANSIToTruecolor)]
-        self.no_color = self.options.no_color
-        if self.options.no_color:
-            self._filters.append(Uncoloured())
-        if self.options.ascii:
-            self._filters.append(Ascii())
-            self.add_class("-ascii")
-
-    def use_theme(self, name: str) -> None:
-        """Ours, or one of Textual's, made ours when it is first used; none where there are to be no colours."""
-        name = "mono" if self.options.no_color else name
-        if self.get_theme(textual_name(name)) is None:
-            self.register_theme(textual_theme(name))
-        self.theme = textual_name(name)
-
     def get_default_screen(self) -> Screen[object]:
         return self.drive  # type: ignore[return-value]
 
     async def on_mount(self) -> None:
+        if isinstance(self._driver, Terminal):
+            self._driver.on_read = self.deeds.promptly.read
         if not self.is_headless:
             asyncio.get_running_loop().add_signal_handler(signal.SIGCONT, self._continued)
         if self.keymap_problems:
@@ -134,6 +86,7 @@ class FootplateApp(App[int]):
             # Half the tail from key to paint is the collector walking what never dies (performance.md).
             gc.freeze()
             gc.set_threshold(10_000, 20, 50)
+            # A key waits for the coordinator's thread to let go of the interpreter: a millisecond, not five.
             sys.setswitchinterval(0.001)
 
     def _continued(self) -> None:
@@ -148,24 +101,6 @@ class FootplateApp(App[int]):
 
     def on_unmount(self) -> None:
         self._unsubscribe()
-
-    # --------------------------------------------------------------------------------------------------- when it breaks
-
-    broken: Exception | None = None
-    """What the screen died of; whoever ran it says so, in a sentence."""
-
-    def _handle_exception(self, error: Exception) -> None:
-        """In place of Textual's, which prints a trace with every local in it: an agent's text, and secrets."""
-        self.broken = self.broken or error
-        self._return_code = 1
-        if self._exception is None:
-            self._exception = error
-            self._exception_event.set()
-        self._close_messages_no_wait()
-
-    def panic(self, *renderables: object) -> None:
-        """Called by the thread that reads the terminal, when it cannot."""
-        self._handle_exception(OSError("the terminal could not be read any more"))
 
     # ---------------------------------------------------------------------------------------------------- snapshots in
 
@@ -183,6 +118,8 @@ class FootplateApp(App[int]):
             self.take()
 
     def take(self) -> None:
+        if not self.screen_stack:
+            return  # closing: there is nothing to show it on any more
         self._last_taken = self.options.monotonic()
         self._poked = False
         snapshot = self.backend.snapshot()
@@ -200,8 +137,11 @@ class FootplateApp(App[int]):
                 self.pressed_at = event.time
                 self.drive.hush()
             if isinstance(event, Noise):
+                self.deeds.promptly.heard(event.time)
                 return
         await super().on_event(event)
+        if isinstance(event, events.InputEvent | events.Paste):
+            self.deeds.promptly.heard(event.time)
 
     pressed_at = 0.0
     """When the key came that is being handled; for bindings, which are not told."""
@@ -215,16 +155,9 @@ class FootplateApp(App[int]):
     async def action_quit(self) -> None:
         await self.deeds.do("quit")
 
-    def action_help_quit(self) -> None:
-        """Textual's toast for ^C: not ours."""
-
     def copy_to_clipboard(self, text: str) -> None:
         self._clipboard = text  # what ^V puts back
         self.deeds.copying.copy(text)
-
-    def copy_by_terminal(self, text: str) -> None:
-        """OSC 52, Textual's way."""
-        super().copy_to_clipboard(text)
 
     # --------------------------------------------------------------------------------------------------- widgets speak
 
@@ -292,4 +225,4 @@ class FootplateApp(App[int]):
         self.drive.paint_rule()
 
     def on_transcript_need_page(self, message: Transcript.NeedPage) -> None:
-        self.deeds.spawn(self.deeds.viewing.read(message.asked))
+        self.deeds.spawn(self.deeds.viewing.read(message.asked), aside=True)

@@ -17,7 +17,6 @@ from app.console.views.completing import (
     file_offers,
     offer_lines,
     offers_words,
-    picture_words,
 )
 from app.console.views.slashes import IsText, meaning, offered, said_before_enter
 from coordinator.api import ListFiles, TrackedFiles
@@ -127,7 +126,7 @@ class Completing:
         """What Enter, or Tab, would do with what stands in the composer; '' where there is nothing to say."""
         drive, composer = self._drive, self._drive.composer
         if (editing := self._deeds.queueing.words()) is not None:
-            return editing
+            return "; ".join(filter(None, (self._deeds.attaching.words(), editing)))
         first = composer.document.get_line(0)
         found = meaning(first, drive.situation(), self._deeds.app.table)
         if found is not None and composer.document.line_count > 1 and not isinstance(found, IsText):
@@ -139,4 +138,5 @@ class Completing:
         if composer.pending:
             return "looking for the files of this tree"
         shown = composer.document.text
-        return bundle_words(composer.bundles.standing_in(shown), composer.bundle_sign) or picture_words(shown)
+        bundled = bundle_words(composer.bundles.standing_in(shown), composer.bundle_sign)
+        return "; ".join(filter(None, (self._deeds.attaching.words(), bundled)))

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from app.console.answering import Answering
+from app.console.attaching import Attaching
 from app.console.beside import Beside
 from app.console.colouring import Colouring
 from app.console.completing import Completing
@@ -19,8 +20,10 @@ from app.console.filtering import Filtering
 from app.console.history import History
 from app.console.keys import Where, canonical, find
 from app.console.opening import Opening
+from app.console.promptly import Promptly
 from app.console.queueing import Queueing
 from app.console.returning import Returning
+from app.console.reviewing import Reviewing
 from app.console.screens.choose import Choose, Row
 from app.console.screens.reading import Help
 from app.console.screens.sheet import Sheet
@@ -49,6 +52,9 @@ ENDINGS = frozenset({"stop", "stop-all", "quit"})
 UNDER_SHEETS = frozenset({"stop", "interrupt", "redraw"})
 """Done without closing what lies over the console."""
 
+HIDDEN = frozenset({"stop", "interrupt"})
+"""Done to the session in view, and so not beneath a review, which hides it."""
+
 
 class Deeds:
     def __init__(self, app: "FootplateApp") -> None:
@@ -60,13 +66,17 @@ class Deeds:
         """Something entered for them has no answer yet: a second Enter would say it twice."""
         self.away = False
         """An editor has the terminal: nothing is drawn."""
+        self.at_work = 0
+        """Deeds under way that may yet change what is in view."""
         self.viewing = Viewing(self)
         self.answering = Answering(self)
         self.stopping = Stopping(self)
+        self.promptly = Promptly(self)
         self.copying = Copying(self)
         self.queueing = Queueing(self)
         self.history = History(self)
         self.completing = Completing(self)
+        self.attaching = Attaching(self)
         self.slashing = Slashing(self)
         self.on_session: dict[str, SessionAct] = {**SessionDeeds(self).acts()}
         self.waiting_list = WaitingList(self)
@@ -76,17 +86,29 @@ class Deeds:
         self.searching = Searching(self)
         self.opening = Opening(self)
         self.colouring = Colouring(self)
+        self.reviewing = Reviewing(self)
         parts = (
-            self.waiting_list, self.filtering, self.beside, self.returning, self.searching, self.opening, self.colouring
+            self.waiting_list, self.filtering, self.beside, self.returning, self.searching, self.opening,
+            self.colouring, self.reviewing,
         )  # fmt: skip
         of_parts: dict[str, Act] = {name: act for part in parts for name, act in part.acts().items()}
         self.acts: dict[str, Act] = {**of_parts, **self.history.acts(), **self.completing.acts(), **self._acts()}
 
     # ------------------------------------------------------------------------------------------------ the way to orders
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Owned by the app: ended with it, and a bug in it is the app's bug."""
-        self.app.run_worker(work, group="deeds")
+    def spawn(self, work: Coroutine[Any, Any, None], *, aside: bool = False) -> None:
+        """Owned by the app: ended with it, and a bug in it is the app's bug.
+
+        ``aside``: it never changes what is in view.
+        """
+        self.at_work += not aside
+        self.app.run_worker(work if aside else self._counted(work), group="deeds")
+
+    async def _counted(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        finally:
+            self.at_work -= 1
 
     async def order(self, command: OperatorCommand) -> Reply:
         return await asyncio.wrap_future(self.app.backend.submit(command))
@@ -151,6 +173,9 @@ class Deeds:
         action = canonical(action)
         if action == "fit":
             self.drive.paint()
+            return
+        if action in HIDDEN and self.reviewing.close() and action == "interrupt":
+            self.say("back at the session: again interrupts its turn")
             return
         over = isinstance(self.app.screen, Sheet)
         if action == "stop-all":
@@ -242,10 +267,15 @@ class Deeds:
         if session.run in self._sending:
             self.drive.say("what you entered before is still being sent: this stays here")
             return
-        literal = text.startswith("/") and not self.slashing.of_agent(text)
+        command = self.slashing.of_agent(text)
+        literal = text.startswith("/") and not command
+        named = () if command else self.attaching.named()
         self._sending.add(session.run)
         try:
-            reply = await self.order(Say(run=session.run, text=text, literal=literal))
+            images = await self.attaching.taken(named)
+            if images is None:
+                return
+            reply = await self.order(Say(run=session.run, text=text, literal=literal, images=images))
         finally:
             self._sending.discard(session.run)
         if isinstance(reply, Refusal):

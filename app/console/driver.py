@@ -10,7 +10,7 @@ import app.console.before_textual  # noqa: F401, I001  (first: Textual reads its
 import codecs
 import os
 import select
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from textual import constants, events
 from textual._time import get_time
@@ -124,6 +124,13 @@ class Terminal(LinuxDriver):
         if self._mouse:
             self.write(mouse_sequence(on=False))
             self.flush()
+
+    def send_message(self, message: Message) -> None:
+        """What is read goes by whoever may not wait for the screen."""
+        self.on_read(message)
+        super().send_message(message)
+
+    on_read: Callable[[Message], None] = staticmethod(lambda message: None)
 
     def take_mouse(self, *, on: bool) -> None:
         """Take the mouse, or leave it to the terminal; so it stays when the terminal was lent and came back."""

@@ -16,6 +16,7 @@ class Where(StrEnum):
     KEYS = "keys (Esc from the text)"
     FILTER = "in the filter of the list"
     SEARCH = "while you search"
+    REVIEW = "in the review (v)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,7 @@ class Key:
 
 
 A, W, C, T, K = Where.ANYWHERE, Where.COMPOSER, Where.CARD, Where.TERMS, Where.KEYS
-F = Where.FILTER
+F, V = Where.FILTER, Where.REVIEW
 
 
 def _key(
@@ -76,7 +77,14 @@ TABLE: tuple[Key, ...] = (
     _key("to-keys", "escape", W, "leave the text for the keys; it stays as it is", "keys", shown="Esc", inner=True),
     _key("history", "up down", W, "at the edge: what you said before", shown="↑ ↓", inner=True),
     _key("history-search", "ctrl+r", W, "search what you said before", shown="^R", inner=True),
-    _key("to-card", "tab", W, "complete a file after @ or a command after /, else go to the card", shown="Tab", inner=True),
+    _key(
+        "to-card",
+        "tab",
+        W,
+        "complete a file after @ or a command after /, else go to the card",
+        shown="Tab",
+        inner=True,
+    ),
     _key("next-mode", "shift+tab", W, "next mode within the terms", shown="Shift+Tab", inner=True),
     _key("editor", "ctrl+g", W, "write in $EDITOR", shown="^G", inner=True),
     _key("answer", "1", C, "answer; a key counts when it came alone", "answer", shown="1–9", inner=True),
@@ -121,6 +129,7 @@ TABLE: tuple[Key, ...] = (
     _key("beside", "vertical_line", K, "a second session beside this one, or only one again", shown="|"),
     _key("swap", "b", K, "bring the session beside this one into view"),
     _key("away", "W", K, "what happened while you were away"),
+    _key("review", "v", K, "review: all runs of the ledger, what was said, what it cost", "review"),
     _key("new", "s", K, "new session", "new", listed=False),
     _key("next-waiting-w", "w", K, "go to what waits longest for you", listed=False),
     _key("continue", "c", K, "continue an ended session"),
@@ -146,6 +155,32 @@ TABLE: tuple[Key, ...] = (
         "search-keep", "enter", Where.SEARCH, "stay here; n and N go on from it", "stay here", shown="Enter", inner=True
     ),
     _key("search-back", "escape", Where.SEARCH, "back to where you were", "back", shown="Esc", inner=True),
+    _key("review-move", "j k g G pagedown pageup", V, "up and down", shown="j k g G", inner=True),
+    _key("review-filter", "f slash", V, "filter the list; / in a conversation searches it", "filter", inner=True),
+    _key("review-texts", "t", V, "what was said in all runs, newest first, or the runs again", "texts", inner=True),
+    _key("review-spend", "dollar_sign", V, "money and time, or the runs again", "money", shown="$", inner=True),
+    _key(
+        "review-order", "s", V, "the next order; of money: by day, repository, agent, model, run", "order", inner=True
+    ),
+    _key("review-open", "enter", V, "the run alone; in it: where this stands", "open", shown="Enter", inner=True),
+    _key("review-part", "tab shift+tab", V, "turns, conversation, facts, money", "parts", shown="Tab", inner=True),
+    _key("review-mark", "space", V, "mark a run; open or fold", "mark", shown="Space", inner=True),
+    _key("review-export", "x", V, "export what is marked, else this run", "export", inner=True),
+    _key("review-replay", "r", V, "replay the run, again: 4 and 16 times as fast", "replay", inner=True),
+    _key("review-step", "full_stop comma", V, "in a replay: the next event, the one before", shown=". ,", inner=True),
+    _key(
+        "review-turn",
+        "left_curly_bracket right_curly_bracket",
+        V,
+        "the turn before, the next turn",
+        shown="{ }",
+        inner=True,
+    ),
+    _key("review-next", "n N", V, "the next match, the one before", inner=True),
+    _key("review-copy", "y Y", V, "copy this block, the whole message", inner=True),
+    _key("review-whole", "o", V, "all of a long text", inner=True),
+    _key("review-help", "question_mark", V, "these keys", "keys", shown="?", inner=True),
+    _key("review-back", "escape q", V, "back; q leaves the review", "back", shown="Esc", inner=True),
 )
 
 ALIASES: dict[str, str] = {

@@ -38,6 +38,8 @@ class ConsoleOptions:
     notify: NoticeSettings = field(default_factory=NoticeSettings)
     told_file: Path | None = None
     """Where it is noted what the operator was told of; None: nothing is told outside the screen."""
+    ledger: Path | None = None
+    """The file that a review opens; None: there is none to open."""
     now: Callable[[], Millis] | None = None
     """Wall clock for ages; None: they stand as in the snapshot."""
     monotonic: Callable[[], float] = time.monotonic

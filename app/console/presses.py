@@ -53,6 +53,11 @@ class TwicePressed:
     _previous: float = float("-inf")
     _about: object = None
 
+    @property
+    def about(self) -> object:
+        """What the presses so far were meant for; None: there was none."""
+        return self._about
+
     def press(self, at: float, about: object) -> Press:
         """``about``: what the press is meant for; another thing begins anew."""
         gap, self._previous = at - self._previous, at

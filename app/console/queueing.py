@@ -6,6 +6,7 @@ A change is written in the composer, as a draft of its own: the draft of the ses
 from typing import TYPE_CHECKING
 
 from app.console.screens.choose import Choose, Row
+from app.console.views.attaching import images_in
 from app.console.views.ink import cut, one_line
 from app.wording import sentence
 from coordinator.api import EditQueued, LoadDraft, QueuedView, SessionView
@@ -25,6 +26,12 @@ class Queueing:
     def editing(self) -> bool:
         """What stands in the composer belongs to a place in the line, not to a new turn."""
         return self._editing is not None and self._editing[0] == self._deeds.drive.run_in_view
+
+    @property
+    def attached(self) -> frozenset[str]:
+        """Images of the message that is being changed: the ledger has them, whatever became of the files."""
+        waiting = self._still(*self._editing) if self._editing is not None else None
+        return frozenset(one.name for one in waiting.images) if waiting is not None else frozenset()
 
     def words(self) -> str | None:
         if not self.editing:
@@ -122,7 +129,11 @@ class Queueing:
             self._deeds.drive.say("an empty text is not saved: ^P, take back what waits, withdraws it")
             return
         run, id = editing
-        reply = await self._deeds.order(EditQueued(run=run, queued=id, text=text))
+        named = images_in(text)
+        images = await self._deeds.attaching.taken(self._deeds.attaching.named())
+        if images is None:
+            return
+        reply = await self._deeds.order(EditQueued(run=run, queued=id, text=text, images=images, keep=named))
         if self._editing != editing:
             return
         if isinstance(reply, Refusal):

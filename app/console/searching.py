@@ -7,25 +7,50 @@ a key waits for none of them. What is found is a list of places; going to one lo
 import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
+from textual.app import App
 from textual.worker import Worker
 
 from app.console.views.transcript import Place
+from app.console.widgets.transcript import Transcript
 from coordinator.api import Hit, SearchTranscript, TranscriptHits
 from coordinator.textsearch import Needle
 from store.vocab import RunId
-
-if TYPE_CHECKING:
-    from app.console.deeds import Deeds
 
 TYPING = 0.15
 """Seconds without a key after which the ledger is searched for what was typed."""
 
 
+class Searched(Protocol):
+    """What shows the conversation: the live console, or a review."""
+
+    @property
+    def transcript(self) -> Transcript: ...
+    @property
+    def run_in_view(self) -> RunId | None: ...
+    @property
+    def searching(self) -> bool: ...
+    def begin_search(self) -> None: ...
+    def end_search(self) -> None: ...
+    def tell_search(self, words: str) -> None: ...
+
+
+class Asks(Protocol):
+    """Who answers for the ledger."""
+
+    @property
+    def app(self) -> App[Any]: ...
+    @property
+    def drive(self) -> Searched: ...
+    async def order(self, command: SearchTranscript, /) -> object: ...
+    def say(self, words: str, /) -> None: ...
+
+
 class Searching:
-    def __init__(self, deeds: "Deeds") -> None:
+    def __init__(self, deeds: Asks) -> None:
         self._deeds = deeds
         self._drive = deeds.drive
         self._run: RunId | None = None
@@ -68,7 +93,7 @@ class Searching:
             if lines:
                 at = max(bisect_right(lines, transcript.bottom_line()) - 1, 0)
                 transcript.go_to_line(lines[at], found=True)
-            self._search = self._deeds.app.run_worker(self._look(self._needle), name="search", group="search")
+            self._search = self._deeds.app.run_worker(partial(self._look, self._needle), name="search", group="search")
         self._tell()
 
     def left(self, kept: bool) -> None:
@@ -80,6 +105,15 @@ class Searching:
             return
         self._drive.transcript.go_to_place(self._began)
         self.clear()
+
+    def look_for(self, text: str, hit: Hit) -> None:
+        """As if it had been typed, from a place that was found otherwise: that is gone to, n and N go on from it."""
+        self._run = self._drive.run_in_view
+        self._forget()
+        self._needle = Needle(text)
+        self._drive.transcript.mark(self._needle)
+        self._search = self._deeds.app.run_worker(partial(self._look, self._needle), name="search", group="search")
+        self._go(hit, 1)
 
     def clear(self) -> bool:
         """No search any more; False where there was none."""
@@ -107,7 +141,8 @@ class Searching:
             self._tell()
         self._whole = True
         self._tell()
-        if self._drive.transcript.found_line is None and self._hits and not self._drive.searching:
+        here = self._drive.transcript.found_line is not None or self._at is not None
+        if not here and self._wanted is None and self._hits and not self._drive.searching:
             self._go(self._hits[-1], -1)
 
     _before: tuple[int, int] | None = None
@@ -148,7 +183,7 @@ class Searching:
             beyond = [line for line in lines if (line - here) * by > 0]
             if self._at[0].lines > 1 and beyond:
                 line = beyond[0] if by > 0 else beyond[-1]
-                self._at = (self._at[0], lines.index(line))
+                self._at = (self._at[0], _nth(self._at[0], lines, line))
                 transcript.go_to_line(line, found=True)
                 self._tell()
                 return
@@ -192,7 +227,7 @@ class Searching:
         lines = transcript.reveal(_place(hit), needle)
         if lines:
             at = 0 if by > 0 else len(lines) - 1
-            self._at = (hit, at)
+            self._at = (hit, _nth(hit, lines, lines[at]))
             transcript.go_to_line(lines[at], found=True)
             if not needle.spans(transcript.lines[lines[at]].text):
                 self._deeds.say("it is in a part that is not shown: o opens it whole")
@@ -234,10 +269,17 @@ class Searching:
         for hit in self._hits[bisect_left(self._hits, (place.key, False), key=_order) :]:
             lines = transcript.model.lines_with(_place(hit), needle)
             if line in lines:
-                return hit, lines.index(line)
+                return hit, _nth(hit, lines, line)
             if not lines or lines[0] > line:
                 return None
         return None
+
+
+def _nth(hit: Hit, lines: list[int], line: int) -> int:
+    """Which of the event's matches stands on this line. Of a text whose middle is not shown, the last ones are counted
+    from its end: that is all that is known of them, and enough."""
+    at = lines.index(line)
+    return at if len(lines) >= hit.lines or at < len(lines) // 3 else hit.lines - (len(lines) - at)
 
 
 def _order(hit: Hit) -> tuple[tuple[int, int], bool]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.console.screens.fields import Field, Fields
+from app.console.views.attaching import as_text_words, with_brief_words
 from app.console.views.ink import one_line
 from app.wording import money, sentence
 from coordinator.api import Proposal, Propose, Started, StartRun
@@ -53,6 +54,9 @@ class Starting:
         options = deeds.app.options
         self._wishes = Wishes(agent=options.agent, preset=options.preset, preamble=options.preamble)
         self._busy = False
+        self._named: tuple[str, ...] = ()
+        """Images that the brief names."""
+        self._announced: frozenset[str] = frozenset()
 
     async def entered(self, text: str) -> None:
         if not text.strip():
@@ -62,6 +66,7 @@ class Starting:
         if repository is not None and repository.problem is not None:
             self._deeds.drive.say(sentence(repository.problem))
             return
+        self._named = self._deeds.attaching.named()
         await self._propose(text)
 
     async def _propose(self, brief: str) -> None:
@@ -86,6 +91,7 @@ class Starting:
                     preamble=wishes.preamble,
                 )
             )
+            seen = await self._deeds.attaching.look(self._named)
         finally:
             self._busy = False
         if isinstance(reply, Refusal):
@@ -96,6 +102,8 @@ class Starting:
                 drive.say("the brief was changed meanwhile: Enter shows the terms for it as it is now")
                 return
             drive.proposal = reply
+            self._announced = frozenset(one.name for one in seen if one.problem is None)
+            drive.terms.with_it = with_brief_words(seen) if reply.takes_images else as_text_words(self._named)
             drive.paint()
             drive.call_after_refresh(drive.terms.focus)
 
@@ -160,7 +168,12 @@ class Starting:
         drive.terms.say("starting …")
         title = self._wishes.title or title_from(proposal.terms.instruction)
         try:
-            reply = await self._deeds.order(StartRun(terms=proposal.terms, title=title))
+            images = await self._deeds.attaching.taken(self._named, self._announced)
+            if images is None:
+                # They are other terms now: what goes with the brief is part of what was agreed to.
+                self._drop()
+                return
+            reply = await self._deeds.order(StartRun(terms=proposal.terms, title=title, images=images))
         finally:
             self._busy = False
         if isinstance(reply, Refusal):

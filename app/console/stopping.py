@@ -1,12 +1,14 @@
 """Ending: one session, all of them, the console. What counts as a second press is in ``presses``."""
 
+import asyncio
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from app.console.presses import Press, TwicePressed
 from app.console.screens.asking import Quit, StopAllSheet
 from app.console.views.actions import holds, why_dead
 from app.wording import sentence
-from coordinator.api import CloseAll, Closed, LeaveAll, Stop, StopAll
+from coordinator.api import CloseAll, Closed, LeaveAll, Reply, Stop, StopAll
 from store.refusal import Refusal
 from store.vocab import RunId
 
@@ -23,25 +25,39 @@ class Stopping:
     # ------------------------------------------------------------------------------------------------------------ ends
 
     async def stop(self, run: RunId) -> None:
+        given = self._deeds.promptly.given(self._deeds.app.pressed_at)
+        if given is not None:
+            run = given.run  # one press stops one session, whichever came into view meanwhile
         match self._stop_presses.press(self._deeds.app.pressed_at, run):
             # Not awaited: the answer comes when nothing is left, and until then the second press must be heard.
+            case Press.FIRST if given is not None:
+                self._deeds.spawn(self._told(given.answer), aside=True)
             case Press.FIRST:
-                self._deeds.spawn(self._ordered(Stop(run=run)))
+                self._deeds.spawn(self._ordered(Stop(run=run)), aside=True)
             case Press.SECOND:
                 self._deeds.drive.say("killing at once", "grey")
-                self._deeds.spawn(self._ordered(Stop(run=run, kill=True)))
+                self._deeds.spawn(self._ordered(Stop(run=run, kill=True)), aside=True)
             case Press.HELD:
                 pass
 
     async def _ordered(self, command: Stop) -> None:
         await self._deeds.order_and_say(command)
 
+    async def _told(self, answer: "Future[Reply]") -> None:
+        reply = await asyncio.wrap_future(answer)
+        if isinstance(reply, Refusal):
+            self._deeds.say(sentence(reply))
+
+    def would_be_first(self, run: RunId) -> bool:
+        """Whether a press now is the first one for this run."""
+        return self._stop_presses.about != run
+
     def stop_all(self) -> None:
         screen = self._deeds.app.screen
         if isinstance(screen, StopAllSheet):
             if self._stop_all_presses.press(self._deeds.app.pressed_at, "all") is Press.SECOND:
                 screen.dismiss(None)
-                self._deeds.spawn(self._deeds.quietly(StopAll()))
+                self._deeds.spawn(self._deeds.quietly(StopAll()), aside=True)
                 self._deeds.drive.say("stopping all", "red")
             return
         dead = why_dead("stop-all", self._deeds.drive.situation())

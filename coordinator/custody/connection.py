@@ -10,11 +10,16 @@ import socket
 from collections import deque
 from pathlib import Path
 
+import msgspec
+
 from coordinator.custody.spoolfile import to_record
 from coordinator.custody.types import SpoolRecord
 from coordinator.supervisor import peers, spoolformat, wireformat
 
 WINDOW = 4 * 1024 * 1024
+READ = 16 * 1024
+"""Bytes that are read in one go: asyncio's own 256 KB are a thousand pieces of a stream, and eight holds read in turn
+before anything else is done. A transport has no public way to say so."""
 
 Answer = dict[str, object]
 
@@ -27,11 +32,14 @@ class Connection(asyncio.Protocol):
     """Frames to answers and records."""
 
     def __init__(self) -> None:
-        self._frames = wireformat.FrameReader()
+        self._frames = wireformat.FrameReader(decode=msgspec.json.decode)
         self._transport: asyncio.Transport | None = None
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._next = 0
         self._decoder = spoolformat.Decoder()
+        self._undecoded: deque[bytes] = deque()
+        """Spool bytes as they came. They become records when somebody wants one: what is read from eight supervisors in
+        one round of the loop must cost next to nothing, or every order waits for it."""
         self._records: deque[SpoolRecord] = deque()
         self._arrived = asyncio.Event()
         self._queued = 0
@@ -47,6 +55,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        transport.max_size = READ  # type: ignore[attr-defined]
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -68,11 +77,7 @@ class Connection(asyncio.Protocol):
 
     def _take(self, head: Answer, body: bytes) -> None:
         if "spool" in head:
-            for record in self._decoder.feed(body):
-                self._records.append(to_record(record))
-                self._queued += record.next_offset - record.offset
-            if self._decoder.broken is not None:
-                self.drop(self._decoder.broken)
+            self._undecoded.append(body)
             self._arrived.set()
             return
         number = head.get("re")
@@ -131,14 +136,26 @@ class Connection(asyncio.Protocol):
 
     def _grant(self) -> None:
         # A record that is only here in part does not count: one that is longer than the window must still come.
+        if self._undecoded:
+            return  # it will come to them, and then it is known what stands in whole records
         upto = self._decoder.offset + self._decoder.pending + WINDOW - self._queued
         if upto - self._granted >= WINDOW // 4 and not self.lost and self._transport is not None:
             self._granted = upto
             self._transport.write(wireformat.frame({"verb": "credit", "n": None, "upto": upto}))
 
+    def _decode(self, data: bytes) -> None:
+        for record in self._decoder.feed(data):
+            self._records.append(to_record(record))
+            self._queued += record.next_offset - record.offset
+        if self._decoder.broken is not None:
+            self.drop(self._decoder.broken)
+
     async def next_record(self) -> SpoolRecord | None:
         """The next one; None when there will be none."""
         while not self._records:
+            if self._undecoded:
+                self._decode(self._undecoded.popleft())
+                continue
             if self.lost:
                 return None
             self._arrived.clear()

@@ -70,6 +70,17 @@ def spool_is_locked(folder: Path) -> bool:
     return False
 
 
+def last_heard(path: Path) -> int | None:
+    """The time of the newest record; None: there is none."""
+    newest = None
+    try:
+        for record in read_spool(path):
+            newest = record.at_ms or newest
+    except FileNotFoundError:
+        pass
+    return newest
+
+
 def read_header(path: Path) -> Mapping[str, object] | None:
     """What the spool says of itself: run, custody, authorization, nonce, identities. None: it has no whole header."""
     try:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from store.vocab import DecisionKind, FailureKind, MicroUsd, TurnId, TurnResultKind
+from store.vocab import DecisionKind, FailureKind, ImageType, MicroUsd, TurnId, TurnResultKind
 
 Json = dict[str, Any]
 """A decoded JSON object, as the agent sent it."""
@@ -29,6 +29,7 @@ class Capabilities:
     modes: tuple[str, ...] = ()
     """Modes that the operator may choose, first the one in which a person is asked."""
     sets_model: bool = False
+    takes_images: bool = False
     own_screen: tuple[tuple[str, str], ...] = ()
     """Slash commands that work on the agent's own screen only, and what to do instead. One that the agent lists as its
     own here is not meant."""
@@ -416,6 +417,16 @@ class ControlWrite:
     data: bytes
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    """What goes with a turn's text. The same images under the same id make the same bytes."""
+
+    name: str
+    """As the operator wrote it; no part of what is sent."""
+    media_type: ImageType
+    data: bytes
+
+
 class Driver(Protocol):
     """One agent's protocol. An instance follows one process (one generation) from its first byte to its last."""
 
@@ -439,7 +450,7 @@ class Driver(Protocol):
         """The stream ended: what is left of a half line comes out as ``Unknown``."""
         ...
 
-    def turn(self, turn: TurnId, text: str) -> bytes: ...
+    def turn(self, turn: TurnId, text: str, images: Sequence[Image] = ()) -> bytes: ...
 
     def answer(self, request: str, answer: Answer) -> bytes: ...
 

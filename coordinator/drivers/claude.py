@@ -4,6 +4,7 @@ This file encodes; ``claude_stream`` and its neighbours read. No I/O, clock or r
 writes are counted, under a prefix that the owner makes unique for each life of a driver.
 """
 
+import base64
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -18,6 +19,7 @@ from coordinator.drivers.base import (
     Capabilities,
     ControlAcked,
     ControlWrite,
+    Image,
     Start,
     Unknown,
 )
@@ -81,6 +83,7 @@ class ClaudeDriver:
         raises_cap_live=False,
         modes=MODES,
         sets_model=True,
+        takes_images=True,
         own_screen=OWN_SCREEN,
     )
 
@@ -149,7 +152,7 @@ class ClaudeDriver:
 
     # ----------------------------------------------------------------------------------------------------- writing
 
-    def turn(self, turn: TurnId, text: str) -> bytes:
+    def turn(self, turn: TurnId, text: str, images: Sequence[Image] = ()) -> bytes:
         """The user line. Called again for a turn in flight (after a restart of the console) it changes nothing."""
         known = (*self._state.sent, *self._state.settled)
         if turn not in known:
@@ -160,7 +163,7 @@ class ClaudeDriver:
             text = f" {text}"
         line: Json = {
             "type": "user",
-            "message": {"role": "user", "content": text},
+            "message": {"role": "user", "content": _content(text, images) if images else text},
             "parent_tool_use_id": None,
             "session_id": "",
             "uuid": turn,
@@ -263,6 +266,16 @@ class RehearsalDriver(ClaudeDriver):
         )
         # The profile's own arguments name the module to run, so they stand before the protocol's flags.
         return (program, *start.extra_args, *flags)
+
+
+def _content(text: str, images: Sequence[Image]) -> list[Json]:
+    """The text, then the images in the order in which it names them."""
+    blocks: list[Json] = [{"type": "text", "text": text}]
+    for image in images:
+        data = base64.b64encode(image.data).decode()
+        source: Json = {"type": "base64", "media_type": image.media_type.value, "data": data}
+        blocks.append({"type": "image", "source": source})
+    return blocks
 
 
 def _request(id: str, request: Json) -> bytes:

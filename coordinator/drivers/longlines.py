@@ -15,7 +15,7 @@ LONG_LINE: Final = 1_000_000
 LONG_STRING: Final = 200_000
 MOST_STRINGS: Final = 20_000
 """A line of very many strings is large by their number; lifting gains nothing there."""
-SLICE: Final = 250_000
+SLICE: Final = 100_000
 
 _REST: Final = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _CUT_OFF: Final = re.compile(rb"\\u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2})\Z")

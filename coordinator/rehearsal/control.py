@@ -78,7 +78,8 @@ def plain(content: Any) -> str:
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list) else []
-    return "\n".join(str(block.get("text", "")) for block in blocks if isinstance(block, dict))
+    texts = (block for block in blocks if isinstance(block, dict) and block.get("type", "text") == "text")
+    return "\n".join(str(block.get("text", "")) for block in texts)
 
 
 def hear_answer(session: Session, told: Json) -> None:

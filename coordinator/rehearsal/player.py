@@ -12,6 +12,7 @@ from typing import Any
 
 from coordinator.rehearsal import mischief
 from coordinator.rehearsal.failures import Failure, fail
+from coordinator.rehearsal.pictures import looked_at
 from coordinator.rehearsal.script import Step
 from coordinator.rehearsal.session import Aborted, Session, UserLine
 from coordinator.rehearsal.toolbox import Toolbox
@@ -43,7 +44,7 @@ class Player:
         try:
             if self.over_budget():
                 return self.refuse_budget()
-            self.play_steps(list(steps))
+            self.play_steps([*looked_at(self.lines), *steps])
             self.settle("success", {"result": self.said, "stop_reason": self.stop_reason, "api_error_status": None})
         except Aborted as abort:
             self.tell_abort(abort.during)

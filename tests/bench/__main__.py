@@ -24,7 +24,9 @@ BENCHES = {
     "stop": "The keeper process alone",
     "stop_keys": "The stop key while everything is busy",
     "driver": "Reading what an agent prints",
+    "review": "Reviewing a ledger of a million events",
     "transcript": "The conversation on the screen",
+    "import": "Reading in transcripts",
     "console": "The console in a terminal, with a million lines behind it",
 }
 

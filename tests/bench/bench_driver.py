@@ -1,4 +1,5 @@
-"""How fast the claude driver reads: streamed deltas (the hot path), the recordings, one line of many megabytes.
+"""How fast the claude driver reads: streamed deltas (the hot path), the recordings, one line of many megabytes; and how
+fast secrets are looked for in what it read.
 
 Lines a second; the ledger's own rate is the one with a goal (``bench_store``).
 """
@@ -7,6 +8,7 @@ import json
 import time
 
 from coordinator.drivers.claude import ClaudeDriver
+from coordinator.redaction import Redactor
 from tests.bench.figures import Figure
 from tests.drivers.recordings import names, steps
 
@@ -32,6 +34,36 @@ def timed(what: str, data: bytes, chunk: int = 65_536) -> Figure:
     return Figure(name=what, value=lines / took, unit="lines/s", note=f"{events:,} events, {speed:.0f} MB/s")
 
 
+def redacted() -> list[Figure]:
+    """What stands between an agent's text and the ledger: text in which there is nothing to hide, and some that is
+    full of what looks like it."""
+    known = [f"Zq7-{number}-of-a-secret-that-is-known" for number in range(5)]
+    redactor = Redactor(known)
+    prose = "It reads what the agent said, and looks for what nobody may read. " * 120_000
+    code = "\n".join(
+        f"    self.value_{n} = read_it(task-{n % 7}, at='https://example.org/{n}')" for n in range(120_000)
+    )
+    found = []
+    for name, text, goal in (("prose", prose, 100.0), ("code", code, None)):
+        best = min(_seconds(redactor, text) for _ in range(3))
+        figure = Figure(
+            name=f"redaction of {len(text) / 1e6:.0f} MB of {name} without a secret",
+            value=len(text) / best / 1e6,
+            unit="MB/s",
+            goal=goal,
+            at_least=True,
+        )
+        found.append(figure)
+    return found
+
+
+def _seconds(redactor: Redactor, text: str) -> float:
+    """Of the processor, so that others on the machine do not count."""
+    began = time.process_time()
+    assert redactor.text(text) is text
+    return time.process_time() - began
+
+
 def measure() -> list[Figure]:
     recorded = b"".join(step.raw() for name in names() for step in steps(name) if step.came == "out")
     text = {"type": "text", "text": "word " * 1_600_000}
@@ -43,4 +75,5 @@ def measure() -> list[Figure]:
         timed("pieces of streamed text", deltas(200_000)),
         timed("recorded sessions of a real agent", recorded * 5),
         Figure(name="one line of 8 MB", value=took * 1000),
+        *redacted(),
     ]

@@ -1,6 +1,10 @@
 """From the byte of the stop key on the terminal to the stop that is committed in the ledger, while everything is busy:
 eight agents that stream a thousand chunks a second each, a message of 64 MB, a terminal that changes its size all the
-time, and whatever can lie over the console.
+time, and whatever can lie over the console. With an editor in front, the stop comes from another process.
+
+Each press is told in its parts: until the key was read, until the order was given, until the supervisor had it, until
+the ledger's writer was at it, until it was committed. The load is made by the bench itself and told beside the figures;
+what others do on the same cores comes on top.
 """
 
 import os
@@ -15,31 +19,65 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from coordinator.api import Stop
+from coordinator.clock import RealClock
+from coordinator.commands import asked_body
+from coordinator.poke import poke
+from store import commands, incarnations
+from store.db import read_ledger, write_ledger
+from store.vocab import RunId
 from tests.bench.bench_start import ROOT, around
 from tests.bench.figures import Figure, median, percentile
-from tests.bench.stop_child import HELD
+from tests.bench.stop_child import HELD, KEPT
 from tests.coordinator.held import repository
 from tests.waiting import wait_until
 
 STOP, ESCAPE = b"\x1c", b"\x1b[27u"
-OVER = {
-    "nothing over it": b"",
-    "the list of commands": b"\x10",
-    "the question before leaving": b"\x11",
-    "help": ESCAPE + b"?",
-    "details": ESCAPE + b"l",
-    "the queue": ESCAPE + b"a",
-    "a field to write in": ESCAPE + b"r",
+OVER: dict[str, tuple[bytes, ...]] = {
+    "nothing over it": (),
+    "the list of commands": (b"\x10",),
+    "the question before leaving": (b"\x11",),
+    "help": (ESCAPE, b"?"),
+    "details": (ESCAPE, b"l"),
+    "the queue": (ESCAPE, b"a"),
+    "a field to write in": (ESCAPE, b"r"),
+    "a search": (ESCAPE, b"/", b"word"),
 }
-ROUNDS = 3
-"""Of each."""
+EDITOR = (b"i", b"\x07")
+ROUNDS = 2
+"""With nothing over it, in the storm of sizes, and from outside; of all else one."""
 GOAL = 100.0
+BETWEEN = 0.15
+"""Seconds between two keys, as a hand types them."""
+ESCAPE_AGAIN = 1.0
+READ_FIRST = 0.4
+"""Seconds that somebody looks at a screen before stopping what is on it."""
 GONE = "SELECT count(*) FROM custody WHERE state IN ('fencing', 'closed')"
 STREAMING = """
 SELECT count(*) FROM custody JOIN turns USING (run) WHERE custody.state = 'open' AND turns.state = 'accepted'
 """
+PARTS = ("read", "issued", "before-order", "ordered", "booking")
+"""What ``stop_child`` stamps, in the order that is told; the commit is seen from here."""
+
+
+@dataclass(slots=True)
+class Press:
+    """One stop: when the byte was written, when the commit could be read, and what was stamped between."""
+
+    begun: float
+    committed: float
+    stamps: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def ms(self) -> float:
+        return (self.committed - self.begun) * 1000
+
+    def part(self, name: str) -> float:
+        """Milliseconds since the key."""
+        return (self.stamps[name] - self.begun) * 1000
 
 
 class Busy:
@@ -47,21 +85,26 @@ class Busy:
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self._home = folder / "home"
+        self._stamps = folder / "stamps"
+        self.ledger = self._home / "ledger.db"
         tree = repository(folder / "tree")
-        config = self._home / "config.toml"
         self._home.mkdir()
-        config.write_text(f"max_held_sessions = {HELD + 4}\n")
-        self.environment = around(self._home)
+        (self._home / "config.toml").write_text(f"max_held_sessions = {KEPT + 4}\n")
+        self._editor = folder / "editor"
+        self._editor.write_text(f"#!/bin/sh\necho $$ > {folder}/editor.pid\nexec sleep 300\n")
+        self._editor.chmod(0o700)
+        self.environment = around(self._home) | {"EDITOR": str(self._editor)}
         self.pid, self.master = pty.fork()
         if self.pid == 0:
             os.chdir(tree)
-            os.execve(sys.executable, [sys.executable, "-m", "tests.bench.stop_child", *arguments], self.environment)
+            child = [sys.executable, "-m", "tests.bench.stop_child", str(self._stamps), *arguments]
+            os.execve(sys.executable, child, self.environment)
         self.resize(36, 120)
         self.last = b""
         """The last that came to the terminal: what a console says that has broken."""
         threading.Thread(target=self._read, daemon=True).start()
-        wait_until((self._home / "ledger.db").exists, 30)
-        self._reader = sqlite3.connect(f"file:{self._home / 'ledger.db'}?mode=ro", uri=True)
+        wait_until(self.ledger.exists, 30)
+        self._reader = sqlite3.connect(f"file:{self.ledger}?mode=ro", uri=True)
 
     def _read(self) -> None:
         while True:
@@ -84,29 +127,69 @@ class Busy:
 
     def ready(self) -> None:
         """All stream, and one of them has been in view for a while."""
-        wait_until(lambda: self.count(STREAMING) >= HELD, 60, "all of them stream")
-        end = time.monotonic() + 0.5
-        wait_until(lambda: time.monotonic() > end)
+        wait_until(lambda: self.count(STREAMING) >= HELD, 60, f"all of them stream: {self.last!r}")
+        wait_until(self._streams_in_view, 60, "one that streams is in view")
+        pause(READ_FIRST)
 
-    def write(self, data: bytes) -> None:
-        """Keys one after the other, each alone."""
-        for key in (data[: len(ESCAPE)], data[len(ESCAPE) :]) if data.startswith(ESCAPE) else (data,):
+    def _streams_in_view(self) -> bool:
+        shown = [line.split()[1] for line in self._stamps.read_text().splitlines() if line.startswith("in-view ")]
+        return bool(shown) and self.count(f"{STREAMING} AND custody.run = {float(shown[-1]):.0f}") == 1
+
+    def type(self, keys: tuple[bytes, ...]) -> None:
+        for key in keys:
             os.write(self.master, key)
-            end = time.monotonic() + 0.15
-            wait_until(lambda end=end: time.monotonic() > end)  # type: ignore[misc]
+            pause(BETWEEN)
+        if keys:
+            pause(READ_FIRST)
 
-    def stopped(self) -> float:
-        """Milliseconds from the key to the commit."""
-        before = self.count(GONE)
-        begun = time.perf_counter()
+    def stopped(self) -> Press:
+        """Press the key, wait for the commit."""
+        before, begun = self.count(GONE), time.monotonic()
         os.write(self.master, STOP)
+        return self._committed(begun, before)
+
+    def stopped_by_another(self) -> Press:
+        """As ``footplate stop`` asks for it: a row in the ledger, and a poke."""
+        now = RealClock().now
+        run = self.count("SELECT min(run) FROM custody WHERE state = 'open'")
+        with read_ledger(self.ledger, now=now) as tx:
+            socket = incarnations.not_ended(tx)[0].socket_path
+        verb, of, body = asked_body(Stop(run=RunId(run)))
+        before, begun = self.count(GONE), time.monotonic()
+        with write_ledger(self.ledger, now=now) as tx:
+            commands.ask(tx, run=of, verb=verb, body=body, operator="Ada")
+        poke(socket)
+        return self._committed(begun, before)
+
+    def _committed(self, begun: float, before: int) -> Press:
         while self.count(GONE) == before:
-            assert time.perf_counter() - begun < 30, f"no stop was committed: {self.last!r}"
-            time.sleep(0.0005)
-        return (time.perf_counter() - begun) * 1000
+            assert time.monotonic() - begun < 30, f"no stop was committed: {self.last!r}"
+            time.sleep(0.001)
+        press = Press(begun, time.monotonic())
+        wait_until(lambda: "ordered" in self._stamped(press), 30, "the supervisor has the order")
+        return press
+
+    def _stamped(self, press: Press) -> dict[str, float]:
+        for line in self._stamps.read_text().splitlines():
+            what, at = line.split()
+            if not what.startswith(("lag-", "in-view")) and float(at) >= press.begun:
+                press.stamps.setdefault(what.removesuffix("-by-screen").removesuffix("-by-reader"), float(at))
+        return press.stamps
+
+    def promptly(self) -> int:
+        """How many stops were ordered by the thread that read the key."""
+        return self._stamps.read_text().count("issued-by-reader")
+
+    def lags(self, name: str) -> list[float]:
+        """Milliseconds that a loop was late, the worst of each half second."""
+        lines = (line.split() for line in self._stamps.read_text().splitlines())
+        return [float(worst) * 1000 for what, worst in lines if what == f"lag-{name}"]
 
     def end(self) -> None:
         self._reader.close()
+        with_editor = self._editor.with_suffix(".pid")
+        if with_editor.exists():
+            os.kill(int(with_editor.read_text()), signal.SIGTERM)
         os.kill(self.pid, signal.SIGTERM)
         wait_until(lambda: os.waitpid(self.pid, os.WNOHANG)[0], 60.0, "the console's end")
         # It went without a word; what it held is ended by the next.
@@ -118,6 +201,12 @@ class Busy:
             check=False,
         )
         os.close(self.master)
+
+
+def pause(seconds: float) -> None:
+    """What a hand, or an eye, takes."""
+    end = time.monotonic() + seconds
+    wait_until(lambda: time.monotonic() > end)
 
 
 @contextmanager
@@ -151,28 +240,71 @@ def resizing(console: Busy) -> Iterator[None]:
 
 def measure() -> list[Figure]:
     figures: list[Figure] = []
-    every: list[float] = []
+    every: list[Press] = []
+
+    def told(name: str, presses: list[Press]) -> None:
+        every.extend(presses)
+        figures.append(Figure(name=f"   {name}, worst of {len(presses)}", value=max(one.ms for one in presses)))
+
     with busy() as console:
         for name, keys in OVER.items():
             took = []
-            for _ in range(ROUNDS):
+            for _ in range(1 if keys else ROUNDS):
                 console.ready()
-                console.write(keys)
+                console.type(keys)
                 took.append(console.stopped())
-            every += took
-            figures.append(Figure(name=f"stop key to committed stop, {name}, worst of {ROUNDS}", value=max(took)))
+                if keys:
+                    # One alone: two within a second interrupt a turn.
+                    console.type((ESCAPE,))
+                    pause(ESCAPE_AGAIN)
+            told(name, took)
         with resizing(console):
             took = []
             for _ in range(ROUNDS):
                 console.ready()
                 took.append(console.stopped())
-        every += took
-        figures.append(Figure(name="   in a storm of sizes", value=max(took)))
+        told("in a storm of sizes", took)
+        console.resize(36, 120)
+        promptly = console.promptly()
+        lags = {name: console.lags(name) for name in ("screen", "coordinator")}
+        console.ready()
+        console.type(EDITOR)
+        wait_until(lambda: (console.ledger.parent.parent / "editor.pid").exists(), 20, "the editor")
+        from_outside = [console.stopped_by_another() for _ in range(ROUNDS)]
     with busy("huge") as console:
         console.ready()
-        took = [console.stopped()]
-        every += took
-        figures.append(Figure(name="   beside a message of 64 MB", value=max(took)))
-    figures.append(Figure(name=f"all {len(every)} together, p50", value=median(every)))
-    figures.append(Figure(name="   p99", value=percentile(every, 0.99), goal=GOAL))
-    return figures
+        told("beside a message of 64 MB", [console.stopped()])
+    return [*_together(every, promptly), *figures, *_outside(from_outside), *_lags(lags)]
+
+
+def _together(every: list[Press], promptly: int) -> list[Figure]:
+    times = [one.ms for one in every]
+    note = f"{HELD} × 1,000 chunks/s asked for; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+    found = [
+        Figure(name=f"stop key to committed stop, {len(every)} presses, p50", value=median(times), note=note),
+        Figure(name="   p95", value=percentile(times, 0.95)),
+        Figure(name="   p99", value=percentile(times, 0.99), goal=GOAL),
+    ]
+    for name in PARTS:
+        parts = [one.part(name) for one in every if name in one.stamps]
+        found.append(Figure(name=f"   from the key to {name}, p50", value=median(parts)))
+        found.append(Figure(name="      worst", value=max(parts)))
+    return [*found, Figure(name="   ordered by the thread that reads the keys", value=float(promptly), unit="of all")]
+
+
+def _outside(presses: list[Press]) -> list[Figure]:
+    worst = max(one.ms for one in presses)
+    return [Figure(name="stop by another process to committed, an editor in front, worst", value=worst, goal=GOAL)]
+
+
+def _lags(lags: dict[str, list[float]]) -> list[Figure]:
+    return [
+        Figure(name=f"the {name}'s loop late, the worst of each half second, p50", value=median(late))
+        for name, late in lags.items()
+    ]
+
+
+if __name__ == "__main__":
+    from tests.bench.figures import show
+
+    show("The stop key while everything is busy", measure())

@@ -85,7 +85,7 @@ class Stream:
 
     def whole(self, raw: bytes, redactor: Redactor) -> None:
         """A line of any size, as the coordinator takes one in: parsed, redacted, written out again."""
-        found = self._driver.feed(raw)
+        found = [event for at in range(0, len(raw), 65_536) for event in self._driver.feed(raw[at : at + 65_536])]
         for event in found:
             if not isinstance(event, base.TRANSIENT):
                 eventcodec.encode(event, redactor.text)
@@ -121,7 +121,8 @@ def main(path: Path, lines: int, sessions: int, rate: int) -> int:
         message = {"role": "assistant", "id": "huge", "content": [{"type": "text", "text": text + "THE END OF IT"}]}
         raw = json.dumps({"type": "assistant", "message": message, "session_id": "s", "uuid": "u"}).encode() + b"\n"
         size.write_text("ready")
-        streams[0].whole(raw, redactor)
+        # A stream of its own: half a line of one agent is never followed by another's.
+        Stream(backend, views[0].run).whole(raw, redactor)
         size.write_text("done")
 
     def run() -> None:

@@ -485,12 +485,3 @@ async def test_a_key_right_after_escape_is_for_the_keys_and_no_letter_of_the_dra
         burst(app, "escape", "J")
         await eventually(lambda: app.drive.run_in_view != here)
         await eventually(lambda: backend.drafts.get(f"run:{here}") == "draft")
-
-
-async def test_a_picture_is_said_to_go_as_its_path() -> None:
-    async with console(make_snapshot(make_session())) as (app, pilot, _backend):
-        await typed(app, pilot, "see @docs/shot.png please")
-        assert status(app) == "docs/shot.png is sent as its path, as text: the agent opens it by itself"
-        app.drive.composer.set_text("mail a@shot.png or @notes.txt")
-        await settled(pilot)
-        assert status(app) == ""

@@ -4,12 +4,16 @@ left."""
 import asyncio
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from coordinator.api import AnswerDecision, Done, Finish, Say, Stop
 from coordinator.custody import spoolfile
@@ -29,26 +33,46 @@ ROOT = Path(__file__).parents[2]
 class Killed:
     """A console in a process of its own."""
 
-    def __init__(self, folder: Path, brief: str) -> None:
+    def __init__(self, folder: Path, brief: str, module: str = "tests.children.holding_console") -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.children.holding_console", str(folder), brief],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            text=True,
+            [sys.executable, "-m", module, str(folder), brief], cwd=ROOT, stdout=subprocess.PIPE, bufsize=0
         )
         self.last: dict[str, Any] = {}
+        self._begun = b""
 
-    def until(self, look: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.last = json.loads(line)
-            if look(self.last):
-                return self.last
-        raise AssertionError(f"the console ended; last: {self.last}")
+    def until(self, look: Callable[[dict[str, Any]], object], timeout: float = 60.0) -> dict[str, Any]:
+        """What it said that was looked for.
+
+        Raises:
+            AssertionError: it ended, or said nothing of the kind in time. It is killed then.
+        """
+        out, end = self.process.stdout, time.monotonic() + timeout
+        assert out is not None
+        while True:
+            while b"\n" in self._begun:
+                line, _, self._begun = self._begun.partition(b"\n")
+                self.last = json.loads(line)
+                if look(self.last):
+                    return self.last
+            ready, _, _ = select.select([out], [], [], max(0.0, end - time.monotonic()))
+            more = out.read(65_536) if ready else b""
+            if not more:
+                self.kill()
+                why = "the console ended" if ready else f"the console said nothing of it within {timeout} s"
+                raise AssertionError(f"{why}; last: {self.last}")
+            self._begun += more
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(10)
+
+
+@pytest.mark.parametrize(("brief", "why"), [("", "within 0.1 s"), ("!", "ended")])
+def test_a_child_that_says_nothing_more_fails_its_test_and_is_gone(tmp_path: Path, brief: str, why: str) -> None:
+    silent = Killed(tmp_path, brief, "tests.children.silent_console")
+    with pytest.raises(AssertionError, match=why):
+        silent.until(lambda said: said, timeout=0.1 if not brief else 30.0)
+    assert silent.process.returncode is not None
 
 
 async def everything_once(held: Holding, run: RunId) -> None:

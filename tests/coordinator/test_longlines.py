@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from coordinator import eventcodec, longtexts, redaction
 from coordinator.drivers import base, longlines
 from coordinator.drivers.json_fields import decode
-from store import canonical, events, search
+from store import canonical, events
 from store.canonical import dumps
 from store.events import NewEvent
 from store.vocab import Millis
@@ -98,7 +98,7 @@ def test_secrets_are_found_whatever_slices_they_lie_in(text: str, size: int) -> 
         assert redactor.text(text) == whole
 
 
-def test_a_long_body_has_the_digest_and_the_search_that_a_short_one_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_body_has_the_digest_that_it_has_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
     with in_memory() as tx:
         run = admitted(tx).id
         turn = said(tx, run)
@@ -110,10 +110,6 @@ def test_a_long_body_has_the_digest_and_the_search_that_a_short_one_has(monkeypa
         sliced = events.hash_of(tx, turn)
         monkeypatch.setattr(events, "SLICE", 1 << 30)
         assert events.hash_of(tx, turn) == sliced
-        monkeypatch.setattr(search, "LONG", 5)
-        search.fill(tx, run=run, turn=turn, text="mend it")
-        found = search.find(tx, "heron")
-        assert [(hit.kind, hit.text) for hit in found] == [("text", 'a heron "quoted" in 日本 and more')]
 
 
 def test_the_kinds_that_can_be_long_are_those_of_the_codec() -> None:

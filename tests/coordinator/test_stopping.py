@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from coordinator import deeds
 from coordinator.api import (
     Closed,
     Done,
@@ -26,7 +27,7 @@ from store.vocab import (
     StopResult,
     TurnState,
 )
-from tests.coordinator.held import holding
+from tests.coordinator.held import holding, script
 from tests.coordinator.weather import SILENT, at, session_of, settled, working
 from tests.waiting import eventually
 
@@ -135,3 +136,24 @@ async def test_what_is_said_while_it_ends_is_answered(tmp_path: Path) -> None:
         rows = await held.coordinator.house.ledger.read(lambda tx: queued.of_run(tx, run))
         assert len(rows) == len(kept) and {row.state for row in rows} <= {"unsent"}
         await settled(held, run)
+
+
+async def test_a_stop_is_booked_though_its_actor_is_busy_and_never_after_the_end(tmp_path: Path) -> None:
+    async with holding(tmp_path) as held:
+        run = await held.start(script({"text": "word\n" * 2_000, "chunks": 2_000, "slow": 0.005}))
+        await held.until(run, lambda v: v.turns and v.turns[0].state is TurnState.ACCEPTED)
+        session = session_of(held, run)
+        async with session.house.work:  # nobody's turn comes to take in what an agent printed, this one's neither
+            await eventually(lambda: len(session.inbox._records) > 5)
+            asked = asyncio.ensure_future(held.do(Stop(run=run)))
+            async with asyncio.timeout(10):
+                while (row := await session.house.ledger.read(lambda tx: custody.get(tx, session.custody_id))) is None or (
+                    row.fence_reason != EndReason.STOPPED
+                ):
+                    await asyncio.sleep(0.01)
+        assert isinstance(await asked, Done)
+        # What a ledger that was busy let through too late changes nothing.
+        before = await session.house.ledger.read(lambda tx: stops.of_run(tx, session.run_id))
+        await deeds.book_end(session, EndReason.STOPPED)
+        assert await session.house.ledger.read(lambda tx: stops.of_run(tx, session.run_id)) == before
+        assert len(before) == 1

@@ -158,3 +158,5 @@ async def test_a_sweep_of_another_process_helps_a_living_consoles_own(tmp_path: 
         assert isinstance(passed, Passed) and passed.settled == (run,)
         row = await ledger.read(lambda tx: custody.of_run(tx, run))
         assert row is not None and row.state is CustodyState.CLOSED and await pages(held) == []
+        view = await held.until(run, lambda v: v.custody is CustodyState.CLOSED)
+        assert view.receipt is not None and not view.receipt.remaining, "and the console shows it so"

@@ -77,14 +77,16 @@ async def test_where_it_was_chosen_it_ends_the_run(tmp_path: Path) -> None:
 
 
 async def test_a_question_that_waits_for_hours_is_no_long_turn(tmp_path: Path) -> None:
-    async with holding(tmp_path, timing=SHORT, at_timeout="fence") as held:
+    clock = Moved()
+    async with holding(tmp_path, timing=TEN_MINUTES, clock=clock, at_timeout="fence") as held:
         run = await held.start("go " + script(bash("true"), {"text": "done"}))
-        view = await held.until(run, lambda v: v.decisions and v.decisions[0].state is DecisionState.OPEN)
-        began = held.coordinator.house.clock.monotonic()
-        clock = held.coordinator.house.clock
-        await eventually(lambda: clock.monotonic() - began > 3 * 0.5)
-        view = held.view(run)
-        assert view is not None and view.outcome is None and view.ending is None
+        await held.until(run, lambda v: v.decisions and v.decisions[0].state is DecisionState.OPEN)
+        await eventually(lambda: held.coordinator.sessions[run].turn_watch.since is None)
+        clock.minutes(90)
+        await held.do(Say(run=run, text="later"))
+        view = await held.until(run, lambda v: v.queued)
+        assert view.outcome is None and view.ending is None
+        assert held.coordinator.sessions[run].turn_watch.left(600, clock.monotonic()) is None
         asked = view.decisions[0]
         answer = AnswerDecision(run=run, decision=asked.id, revision=1, payload_hash=asked.payload_hash, answer=Allow())
         assert isinstance(await held.do(answer), Done)
@@ -119,9 +121,9 @@ async def test_over_many_consoles_it_is_one_turn(tmp_path: Path) -> None:
             if not told:
                 run = await held.start("go " + script({"do": "silence"}))
             await held.until(run, lambda v: v.turns and (v.turns[0].state is TurnState.ACCEPTED or v.outcome))
-            clock.minutes(4)
             session = held.coordinator.sessions[run]
             await eventually(lambda s=session: "catch-up" not in s.deadlines)  # type: ignore[misc]
+            clock.minutes(4)
             told.append(session.turn_watch.left(600, clock.monotonic()))
             if len(told) < 3:
                 await held.do(LeaveAll())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app import wording
 from coordinator.api import Done, Interrupt, Say
 from coordinator.custody import spoolfile
 from coordinator.custody.types import RecordKind
@@ -72,6 +73,9 @@ async def test_what_was_redacted_is_another_answer_and_never_goes(tmp_path: Path
         assert any(one.text == page.text for one in held.coordinator.snapshot().attention), "it is on the screen"
         # The agent still waits, and the operator has a way on.
         assert view.turns[0].state is TurnState.ACCEPTED
+        assert wording.decision_state(view.decisions[0]) == (
+            "not sent: it could not be made again exactly; say it anew"
+        ), "what is known is said, not that nobody knows"
         assert isinstance(await held.do(Interrupt(run=RUN, turn=view.turns[0].id)), Done)
         await held.until(RUN, lambda v: v.turns[0].result is TurnResultKind.INTERRUPTED)
         await held.do(Say(run=RUN, text="anew " + script({"text": "yes"})))

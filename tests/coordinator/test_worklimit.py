@@ -7,8 +7,20 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from coordinator.api import AnswerDecision, Done, Extend, Group, Interrupt, Propose, Say, SessionView
+from coordinator.api import (
+    AnswerDecision,
+    Done,
+    Extend,
+    Group,
+    Interrupt,
+    LeaveAll,
+    Left,
+    Propose,
+    Say,
+    SessionView,
+)
 from coordinator.clock import RealClock
+from coordinator.custody import spoolfile
 from coordinator.custody.processes import carriers
 from coordinator.drivers.base import Allow
 from coordinator.terms import TreeKind
@@ -28,7 +40,7 @@ from store.vocab import (
 from tests.coordinator.held import QUICK, Holding, bash, holding, script
 from tests.coordinator.test_adopt import Killed
 from tests.coordinator.weather import SILENT, settled, working
-from tests.waiting import eventually
+from tests.waiting import eventually, wait_until
 
 MINUTE = 60_000
 PATIENT = replace(QUICK, attendance=86_400.0, stalled_after=86_400.0)
@@ -143,6 +155,28 @@ async def test_the_keeper_ends_it_at_its_working_time_though_the_actor_does_noth
         assert carriers(session.nonce) == []
 
 
+async def test_left_alone_the_keeper_ends_it_at_its_working_time(tmp_path: Path) -> None:
+    async with holding(tmp_path, timing=PATIENT) as held:
+        run = await working(held, working_seconds=3600, at_budget="fence")
+        session = held.coordinator.sessions[run]
+        left = await held.do(LeaveAll())
+        assert isinstance(left, Left) and session.left and session.left_for < 3600
+        until = dict(left.until)[run]
+        assert 0 < until - held.coordinator.house.clock.now() <= 60 * MINUTE, "a day of attendance would be longer"
+    clock = Moved()
+    clock.minutes(59.9)  # for the console that comes; the keeper's own clock goes on as it is
+    async with holding(tmp_path, timing=PATIENT, clock=clock) as held:
+        session = held.coordinator.sessions[run]
+        await eventually(lambda: "catch-up" not in session.deadlines)
+        left = await held.do(LeaveAll())
+        assert isinstance(left, Left) and session.left_for < 10
+    wait_until(lambda: not spoolfile.spool_is_locked(session.folder), 30)
+    async with holding(tmp_path, timing=PATIENT, clock=clock) as held:
+        view = await held.until(run, lambda v: v.outcome is not None)
+        assert (view.outcome, view.reason) == (RunOutcome.INTERRUPTED, EndReason.BUDGET_EXHAUSTED)
+        await settled(held, run)
+
+
 async def test_a_console_that_is_killed_forgets_none_of_it(tmp_path: Path) -> None:
     first = Killed(tmp_path, SILENT)
     seen = await asyncio.to_thread(first.until, lambda told: told["turns"] == ["accepted"])
@@ -170,8 +204,6 @@ async def test_what_waited_for_an_answer_while_nobody_was_there_was_no_work(tmp_
     first = Killed(tmp_path, "go " + script({"text": "look", "delay": 0.3}, bash("true"), {"text": "done"}))
     seen = await asyncio.to_thread(first.until, lambda told: told["turns"] == ["accepted"])
     first.kill()
-    from coordinator.custody import spoolfile
-
     folder = next((tmp_path / "spool").iterdir())
 
     def asked() -> bool:

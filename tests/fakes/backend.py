@@ -19,10 +19,15 @@ from coordinator.api import (
     Done,
     FeedEvent,
     Group,
+    Image,
+    ImageProblem,
+    ImageSeen,
+    ImagesSeen,
     LeaveAll,
     Left,
     ListFiles,
     LoadDraft,
+    LookAtImages,
     OperatorCommand,
     Proposal,
     Propose,
@@ -236,6 +241,8 @@ class FakeBackend:
         self.said: tuple[SaidOnce, ...] = ()
         self.said_whole: dict[TurnId, str] = {}
         self.files: tuple[str, ...] = ()
+        self.images: dict[str, Image] = {}
+        """Files that are images, by name; a name that is not here is no file."""
         self.beats = 0
 
     # ------------------------------------------------------------------------------------------ the Backend protocol
@@ -325,6 +332,8 @@ class FakeBackend:
                 return self.said_whole.get(turn, "")
             case ListFiles():
                 return TrackedFiles(tree="/home/mara/src/orders", paths=self.files)
+            case LookAtImages(names=names, whole=whole):
+                return ImagesSeen(images=tuple(self._image(name, whole=whole) for name in names))
             case ReadTranscript(run=run):
                 return self.pages.get(run, TranscriptPage(events=(), more_before=False))
             case LeaveAll():
@@ -333,6 +342,12 @@ class FakeBackend:
                 return Closed(unsettled=())
             case _:
                 return Done()
+
+    def _image(self, name: str, *, whole: bool) -> ImageSeen:
+        image = self.images.get(name)
+        if image is None:
+            return ImageSeen(name=name, problem=ImageProblem.MISSING)
+        return ImageSeen(name=name, size=len(image.data), image=image if whole else None)
 
     def _propose(self, command: Propose) -> Proposal:
         terms = make_terms(instruction=command.instruction, preamble=command.preamble)
@@ -354,6 +369,7 @@ class FakeBackend:
             own_rules=("Bash(git status:*)",),
             preamble_text="When you are done, leave a note in .footplate/handoff.md.",
             agents=("claude", "practice"),
+            takes_images=True,
         )
 
 

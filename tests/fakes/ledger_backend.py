@@ -18,7 +18,7 @@ from coordinator.api import (
 )
 from coordinator.drivers import base
 from coordinator.feed import Feed
-from store import events
+from store import events, turns
 from store.events import NewEvent
 from store.open import connect
 from store.tx import Tx
@@ -99,4 +99,7 @@ class LedgerBackend(FakeBackend):
 
     def turn_in_ledger(self, run: RunId, id: str, text: str) -> None:
         """A turn of the operator's, whose events are kept under its id."""
-        said(Tx(self._conn, NOW), run, id, text=text)
+        tx = Tx(self._conn, NOW)
+        turn = said(tx, run, id, text=text)
+        turns.written(tx, id=turn)
+        turns.uncertain(tx, id=turn)

@@ -10,6 +10,8 @@ the outer directive would end too early, a directive stands between @! and @!. A
     python -m tests.fakes.loopback_model
 """
 
+import base64
+import hashlib
 import json
 import re
 import secrets
@@ -43,6 +45,10 @@ class Request:
     step: int = 0
     last: str = ""
     """The end of the last message, as JSON."""
+    said: tuple[str, ...] = ()
+    """The texts of all messages."""
+    images: tuple[tuple[str, int, str], ...] = ()
+    """Of all messages: media type, length and SHA-256 of each."""
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -142,6 +148,13 @@ def texts(content: Any) -> list[str]:
         return [content]
     blocks = content if isinstance(content, list) else []
     return [str(block["text"]) for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
+
+
+def images(content: Any) -> Iterator[tuple[str, int, str]]:
+    for block in content if isinstance(content, list) else []:
+        if isinstance(block, dict) and block.get("type") == "image":
+            data = base64.b64decode(block["source"]["data"])
+            yield block["source"]["media_type"], len(data), hashlib.sha256(data).hexdigest()
 
 
 def blocks_of(step: Json) -> list[Json]:
@@ -248,6 +261,8 @@ class _Handler(BaseHTTPRequestHandler):
                 tools=tuple(str(tool.get("name")) for tool in body.get("tools") or ()),
                 step=chosen.position,
                 last=json.dumps(messages[-1])[-2000:] if messages else "",
+                said=tuple(text for one in messages for text in texts(one.get("content"))),
+                images=tuple(image for one in messages for image in images(one.get("content"))),
                 headers={name.lower(): v for name, v in self.headers.items() if name.lower() not in CREDENTIALS},
             )
         )

@@ -18,6 +18,7 @@ NUMBERS = {
     "hang": (67, 68, 70, 71),
     "budget and cost": (73, 74, 76, 77, 79, 80, 82, 83, 85, 86),
     "sqlite": (115, 116, 118, 119),
+    "review": (136, 137),
 }
 """The notes themselves are no part of the project; gaps are on purpose."""
 

@@ -8,6 +8,8 @@ import stat
 import struct
 import sys
 import tempfile
+import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from coordinator.custody.connection import WINDOW
 from coordinator.custody.spoolfile import spool_is_locked
 from coordinator.custody.types import RecordKind, SpawnFailure, SpoolRecord, WriteOutcome
 from coordinator.supervisor import peers, wireformat
-from tests.supervisor.holding import Hold, Holds, agent
+from tests.supervisor.holding import Holds, agent
 from tests.waiting import eventually
 
 
@@ -266,8 +268,23 @@ async def test_a_peer_that_says_nothing_is_dropped_in_time_and_costs_nobody(hold
     assert (await hold.supervisor.status())["attached"] is True  # who was there before goes on
     for sock in silent:
         sock.close()
-    again: Hold = hold
-    await again.attach(2)
+    # The worker sees each of them go when its turn comes; until then a new one may be one too many.
+    async with asyncio.timeout(20):
+        attach = partial(Supervisor.attach, hold.spec.folder, cookie=hold.spec.cookie, epoch=2, offset=0)
+        while isinstance(again := await attach(), SpawnFailure):
+            assert again.what == "too-many", again
+    hold.supervisor = again
+
+
+async def test_a_peer_that_stays_and_says_nothing_is_dropped_at_its_time(holds: Holds) -> None:
+    hold = await holds.launch()
+    sock = socket.socket(socket.AF_UNIX)
+    sock.settimeout(peers._HELLO_SECONDS + 15)
+    begun = time.monotonic()
+    sock.connect(str(hold.spec.folder / "s"))
+    assert await asyncio.to_thread(sock.recv, 1) == b"", "dropped, though it never closed"
+    assert time.monotonic() - begun > peers._HELLO_SECONDS - 1
+    sock.close()
 
 
 async def test_the_supervisor_runs_alone(holds: Holds) -> None:

@@ -8,8 +8,11 @@ from textual.containers import Horizontal
 from textual.widgets import Input
 
 from app.console.screens.sheet import Sheet
-from app.console.views.ink import Span, literal
+from app.console.views.ink import Span, cut, literal
 from app.console.widgets.lines import Lines
+
+
+LABEL = 28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +30,7 @@ class Fields(Sheet[dict[str, str] | None]):
     Fields.-low .field { margin-bottom: 0; }
     Fields Input { border: none; height: 1; width: 1fr; padding: 0 1; background: $fp-sel; color: $fp-bright; }
     Fields Input:focus { border: none; background: $fp-base; }
-    Fields .label { height: 1; width: 28; }
+    Fields .label { height: 1; width: 28; }  /* LABEL */
     """
 
     def __init__(self, heading: str, fields: tuple[Field, ...]) -> None:
@@ -44,7 +47,7 @@ class Fields(Sheet[dict[str, str] | None]):
     def prepare(self) -> None:
         self.set_class(self.app.size.height < 2 * len(self._fields) + 10, "-low")
         for field in self._fields:
-            self.query_one(f"#label-{field.name}", Lines).put(((Span(field.label, "grey"),),))
+            self.query_one(f"#label-{field.name}", Lines).put(((Span(cut(field.label, LABEL - 1), "grey"),),))
             one = self.query_one(f"#field-{field.name}", Input)
             one.cursor_blink = False
         if self._fields:

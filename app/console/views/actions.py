@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.console.keys import TABLE, Key, Where, canonical, shown, written
 from app.console.views.attention import queue
-from app.console.views.ink import Line, Span, cells
+from app.console.views.ink import Line, Span, cells, wrap
 from app.console.views.standing import ended, foreign, in_flight, session_of, waiting
 from coordinator.api import ConsoleSnapshot, Group, SessionView
 from store.vocab import RunId
@@ -179,20 +179,26 @@ def matching(rows: tuple[Offer, ...], typed: str) -> tuple[Offer, ...]:
     return tuple(sorted(found, key=lambda row: row.dead is not None))
 
 
+_PLAIN = "footplate start --plain holds a session as plain numbered text, each question with an id."
+
+
 def help_lines(width: int, table: tuple[Key, ...] = TABLE) -> tuple[Line, ...]:
     lines: list[Line] = []
     for where in Where:
         rows = [row for row in table if row.where is where]
+        if not rows:
+            continue
         if lines:
             lines.append(())
         lines.append((Span(where.value.upper(), "grey strong"),))
         for row in rows:
             others = [written(key) for key in row.keys[1:]] if row.shown.count(" ") + 1 < len(row.keys) else []
             also = f" (also {', '.join(others)})" if others and not row.inner else ""
-            lines.append((Span(f"  {shown(row):<12}", "blue"), Span(row.words + also, "text")))
+            for number, piece in enumerate(wrap(row.words + also, max(width - 14, 20))):
+                lines.append((Span(f"  {shown(row) if number == 0 else '':<12}", "blue"), Span(piece, "text")))
     lines += [
         (),
         (Span("FOR SCREEN READERS", "grey strong"),),
-        (Span("  footplate start --plain holds a session as plain numbered text, each question with an id.", "text"),),
+        *((Span(f"  {row}", "text"),) for row in wrap(_PLAIN, width - 2)),
     ]
     return tuple(lines)

@@ -16,7 +16,7 @@ from app.console.views.standing import (
     spent_of,
     title_of,
 )
-from app.wording import age, mode_words, money, short_path
+from app.wording import age, mode_words, money, plural, short_path
 from coordinator.api import ConsoleSnapshot, SessionView
 from store.vocab import Millis
 
@@ -160,7 +160,9 @@ def queue_lines(session: SessionView, width: int, now: Millis) -> tuple[Line, ..
     else:
         when = "sent next"
     count = f" and {len(session.queued) - 1} more" if len(session.queued) > 1 else ""
-    tail = f"”{count}, {when}"
+    images = len(session.queued[0].images)
+    with_them = f" with {plural(images, 'image')}" if images else ""
+    tail = f"”{with_them}{count}, {when}"
     text = cut(one_line(session.queued[0].text), max(width - cells(tail) - 8, 8))
     return (cut_row(Span(f"next: “{text}{tail}", "grey"), width),)
 

@@ -87,17 +87,6 @@ def file_offers(names: FileNames, typed: str) -> tuple[Offer, ...]:
     return tuple(Offer(put=f"{mention(paths[at])} ", shown=paths[at]) for at in found)
 
 
-_PICTURE = re.compile(r'(?:^|[\s(\[{<,;:])@(?:"([^"\n]+)"|([^\s"@]+))(?=$|[\s)\]}>,;:])')
-_PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
-
-
-def picture_words(text: str) -> str:
-    """Said of a named picture: an agent that is told a path has to open it by itself."""
-    names = (quoted or bare for quoted, bare in _PICTURE.findall(text))
-    named = next((name for name in names if name.lower().endswith(_PICTURES)), None)
-    return f"{one_line(named)} is sent as its path, as text: the agent opens it by itself" if named else ""
-
-
 def mention(path: str) -> str:
     """As an agent reads it: quoted where it would end too soon."""
     return f'@"{path}"' if re.search(r"\s", path) else f"@{path}"

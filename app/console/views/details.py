@@ -4,7 +4,7 @@ Here, and in doctor, the words of the code may be shown (console.md, *Words*).
 """
 
 from app.console.views.ending import report_lines
-from app.console.views.ink import EMPTY, Line, Span, cut, indent, one_line, sides, wrap
+from app.console.views.ink import EMPTY, Line, Span, cut, indent, literal, one_line, sides, wrap
 from app.console.views.standing import ended, waiting
 from app.console.views.transcript_words import decision_outcome, title_of_subject
 from app.wording import (
@@ -66,11 +66,11 @@ def _about(session: SessionView, now: Millis, width: int, home: str) -> list[Lin
     return _pairs(
         [
             ("title", one_line(session.title)),
-            ("agent", f"{one_line(session.agent)} ({session.driver}), {session.billing}"),
+            ("agent", f"{one_line(session.agent)} ({one_line(session.driver)}), {session.billing}"),
             ("model", one_line(session.model or "")),
             ("mode", one_line(session.mode or "")),
             ("tree", f"{one_line(tree)}{', in place' if session.in_place else ''}"),
-            ("branch", f"{one_line(session.branch)} from {session.head[:10]}"),
+            ("branch", f"{one_line(session.branch)} from {one_line(session.head[:10])}"),
             ("conversation", one_line(session.native_id or "not known yet")),
             ("began", f"{clock(session.created_at)}, by {one_line(session.operator)}"),
             ("hold", str(session.custody) if session.custody is not None else "none"),
@@ -126,7 +126,7 @@ def _decisions(session: SessionView, width: int) -> list[Line]:
 def _plan(session: SessionView, width: int) -> list[Line]:
     marks = {"done": "done", "active": "now", "pending": ""}
     return [
-        (Span(f"{marks.get(state, state):<6}", "grey"), Span(cut(one_line(text), width - 10), "text"))
+        (Span(f"{marks.get(state, cut(one_line(state), 5)):<6}", "grey"), Span(cut(one_line(text), width - 10), "text"))
         for state, text in session.plan
     ]
 
@@ -180,7 +180,9 @@ def _changed(session: SessionView, width: int) -> list[Line]:
         )
         rows.append(
             sides(
-                (Span(f"{file.status} ", "grey"), Span(one_line(file.path), "text")), (Span(counts, "grey"),), width - 2
+                (Span(f"{one_line(file.status)[:1]:<1} ", "grey"), Span(one_line(file.path), "text")),
+                (Span(counts, "grey"),),
+                width - 2,
             )
         )
     return rows
@@ -190,7 +192,7 @@ def _terms(session: SessionView, now: Millis, width: int) -> list[Line]:
     terms = session.terms
     if terms is None:
         return []
-    rows: list[Line] = [(Span(piece, "text"),) for piece in wrap(terms_sentence(terms, now), width - 4)]
+    rows: list[Line] = [(Span(piece, "text"),) for piece in wrap(literal(terms_sentence(terms, now)), width - 4)]
     rows += _pairs(
         [
             ("program", f"{one_line(terms.program)} {one_line(terms.agent_version)}"),

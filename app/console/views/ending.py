@@ -1,7 +1,7 @@
 """A hold that is ending, step by step, and what is said of one that has ended. Pure."""
 
 from app.console.views.glyphs import Glyphs
-from app.console.views.ink import Line, Span, indent, one_line, sides, wrap
+from app.console.views.ink import Line, Span, cut, cut_line, indent, one_line, sides, wrap
 from app.wording import (
     end_reason,
     how_ended,
@@ -35,12 +35,13 @@ def ending_lines(
     for step, ms in ending.steps:
         row: Line = (
             Span(f"{glyphs.done} ", "green"),
-            Span(stop_step(step).ljust(name_width), "text"),
+            Span(cut(stop_step(step), name_width).ljust(name_width), "text"),
             Span(seconds(ms), "grey"),
         )
-        rows.append(indent(row, 2))
+        rows.append(indent(cut_line(row, width - 2), 2))
     if ending.agent_exit is not None:
-        how = ending.agent_exit if ending.agent_exit.startswith("SIG") else f"exit {ending.agent_exit}"
+        code = one_line(ending.agent_exit)
+        how = cut(code if code.startswith("SIG") else f"exit {code}", max(width - 18, 1))
         rows.append(indent((Span(f"{glyphs.done} ", "green"), Span(f"agent ended ({how})", "text")), 2))
     if ending.left:
         count = len(ending.left)
@@ -96,7 +97,10 @@ def report_lines(session: SessionView, width: int) -> tuple[Line, ...]:
         return ((Span("No stop report: the run has not ended, or nothing was held.", "grey"),),)
     receipt = session.receipt
     rows: list[Line] = [(Span(row, "strong bright"),) for row in wrap(one_line(receipt_lines(receipt)[0]), width)]
-    rows += [(Span(stop_step(step).ljust(32), "text"), Span(seconds(ms), "grey")) for step, ms in receipt.steps]
+    rows += [
+        cut_line((Span(cut(stop_step(step), 31).ljust(32), "text"), Span(seconds(ms), "grey")), width)
+        for step, ms in receipt.steps
+    ]
     fates = [(one, how_ended(one), "grey") for one in receipt.ended]
     fates += [(one, "still there", "red") for one in receipt.remaining]
     fates += [(one, "left alone, as agents.toml says", "grey") for one in receipt.spared]

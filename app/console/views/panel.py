@@ -80,7 +80,7 @@ def _background(session: SessionView, width: int, glyphs: Glyphs) -> list[Line]:
         }.get(task.state, (glyphs.idle, "grey"))
         kind = "agent" if task.kind == "agent" else ""
         left: Line = (Span(f"{glyph} ", ink), Span(one_line(task.title), "text"))
-        rows.append(sides(left, (Span(kind or ("" if task.state == "running" else task.state), "grey"),), width))
+        rows.append(sides(left, (Span(kind or ("" if task.state == "running" else cut(one_line(task.state), 8)), "grey"),), width))
     if len(session.background) > BACKGROUND_ROWS:
         rows.append((Span(f"  {len(session.background) - BACKGROUND_ROWS} more", "grey"),))
     return rows
@@ -99,7 +99,7 @@ def _changed(session: SessionView, width: int, glyphs: Glyphs) -> list[Line]:
             counts.append(Span(f"{' ' if counts else ''}{glyphs.minus}{file.removed}", "red"))
         room = width - 2 - cells(tuple(counts)) - 1
         path = cut_path(one_line(file.path), room)
-        rows.append(sides((Span(f"{file.status} ", "grey"), Span(path, "text")), tuple(counts), width))
+        rows.append(sides((Span(f"{one_line(file.status)[:1]:<1} ", "grey"), Span(path, "text")), tuple(counts), width))
     if count > CHANGED_ROWS:
         rows.append((Span(f"  {count - CHANGED_ROWS} more", "grey"),))
     return rows

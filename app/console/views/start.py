@@ -2,7 +2,7 @@
 
 from app.console.views.attention import queue
 from app.console.views.glyphs import Glyphs
-from app.console.views.ink import EMPTY, Line, Span, cells, cut, indent, literal, one_line, wrap
+from app.console.views.ink import EMPTY, Line, Span, cells, cut, cut_line, indent, literal, one_line, wrap
 from app.wording import sentence, terms_sentence
 from coordinator.api import ConsoleSnapshot, Proposal
 from store.vocab import Millis
@@ -18,15 +18,24 @@ _MOVED = {
 
 
 def terms_lines(
-    proposal: Proposal, now: Millis, width: int, glyphs: Glyphs, *, show_added: bool, said: str = ""
+    proposal: Proposal,
+    now: Millis,
+    width: int,
+    glyphs: Glyphs,
+    *,
+    show_added: bool,
+    said: str = "",
+    with_it: str = "",
 ) -> tuple[Line, ...]:
     """One sentence, then what differs from last time and what the agent's own rules let through."""
     rows: list[Line] = []
-    preset = f"  preset {proposal.preset}" if proposal.preset else ""
-    rows.append((Span("START UNDER THESE TERMS?", "amber strong"), Span(preset, "grey")))
+    preset = f"  preset {one_line(proposal.preset)}" if proposal.preset else ""
+    rows.append(cut_line((Span("START UNDER THESE TERMS?", "amber strong"), Span(preset, "grey")), width))
     rows += [indent((Span(row, "bright"),), 2) for row in wrap(literal(terms_sentence(proposal.terms, now)), width - 2)]
+    if with_it:
+        rows += [indent((Span(row, "text"),), 2) for row in wrap(literal(with_it), width - 2)]
     if proposal.moved:
-        names = ", ".join(_MOVED.get(name, name.replace("_", " ")) for name in proposal.moved)
+        names = ", ".join(_MOVED.get(name, one_line(name.replace("_", " "))) for name in proposal.moved)
         rows += [indent((Span(row, "amber"),), 2) for row in wrap(f"not as last time: {names}", width - 2)]
     if proposal.own_rules:
         rules = ", ".join(one_line(rule) for rule in proposal.own_rules)

@@ -311,8 +311,10 @@ class TranscriptModel:
     def _chain(self, place: Place) -> list[Block] | None:
         """The block of this event, and before it the ones within which it is shown."""
         if place.turn:
-            turns = [b for b in self._folding.blocks if isinstance(b, TurnBlock) and b.key and b.key <= place.key]
-            return [turns[-1]] if turns else None
+            # A header has the key of the first event that shows: not always that of its turn's first event, never less.
+            turns: list[Block] = [b for b in self._folding.blocks if isinstance(b, TurnBlock) and b.key]
+            after = [block for block in turns if block.key and block.key >= place.key]
+            return (after or turns[::-1])[:1] or None
         waiting: list[list[Block]] = [[block] for block in reversed(self._folding.blocks)]
         while waiting:
             chain = waiting.pop()

@@ -4,6 +4,7 @@ here.
 
 from dataclasses import dataclass, field
 
+from app.console.views.attaching import attached_words
 from app.console.views.glyphs import UNICODE, Glyphs
 from app.console.views.text import excerpt, one_line
 from app.console.views.transcript_lines import Line, Run, source_line
@@ -83,6 +84,8 @@ def turn_header(
     lines = [Line(tuple(words), right=tuple(right), fold=True, ours=True, target=target if turn.preamble else "")]
     if turn.source is not TurnSource.AGENT and turn.text:
         lines.extend(_said(turn.text, look, "you" if turn.source is not TurnSource.REPAIR else "dim"))
+    if turn.images:
+        lines.append(Line(((attached_words(turn.images), "dim"),), ours=True))
     if turn.preamble:
         opened = target in look.opened
         lines.append(

@@ -32,6 +32,8 @@ class TermsBar(Lines, can_focus=True):
         self._glyphs = glyphs
         self.proposal: Proposal | None = None
         self.show_added = False
+        self.with_it = ""
+        """Which images go with the brief."""
         self._said = ""
         self._now = Millis(0)
         self._painted_at: float | None = None
@@ -72,7 +74,15 @@ class TermsBar(Lines, can_focus=True):
             return
         width = max(self.size.width, 40)
         self.put(
-            terms_lines(self.proposal, self._now, width, self._glyphs, show_added=self.show_added, said=self._said)
+            terms_lines(
+                self.proposal,
+                self._now,
+                width,
+                self._glyphs,
+                show_added=self.show_added,
+                said=self._said,
+                with_it=self.with_it,
+            )
         )
 
     def on_resize(self) -> None:

@@ -289,6 +289,10 @@ def test_a_decision_stays_as_a_line_of_history() -> None:
         (lambda r: answered(r, "the second"), "answered “the second” by Ada 09:31:02"),
         (lambda r: decision(r, DecisionState.WITHDRAWN), "no longer asked"),
         (lambda r: decision(r, DecisionState.UNCERTAIN), "outcome unknown: the agent was cut off"),
+        (
+            lambda r: decision(r, DecisionState.UNCERTAIN, note="it could not be made again exactly"),
+            "not sent: it could not be made again exactly; say it anew",
+        ),
     ],
 )
 def test_what_became_of_a_decision(view: object, said: str) -> None:

@@ -1,0 +1,210 @@
+"""The facts of one run: terms and what was added to them, who decided what and when, how it ended, what changed. Pure.
+
+Some rows lead somewhere: a decision to its place in the conversation, a diff to its text, a run to its page.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from app.console.views.ending import report_lines
+from app.console.views.ink import EMPTY, Line, Span, cut_line, indent, one_line, sides, wrap
+from app.console.views.standing import spent_of
+from app.console.views.transcript_words import decision_outcome, title_of_subject
+from app.wording import (
+    clock_seconds,
+    custody_state,
+    decision_kind,
+    end_reason,
+    outcome,
+    plural,
+    short_path,
+    size_of,
+    terms_sentence,
+)
+from app.wording_review import amendment, piece_kind, stop_result
+from coordinator.api import DecisionView
+from coordinator.review.types import EvidenceRow, RunPage
+from store.vocab import DecisionId, Millis, RunId
+
+Target = DecisionId | EvidenceRow | RunId
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One row, and where it leads."""
+
+    line: Line
+    decision: DecisionId | None = None
+    piece: EvidenceRow | None = None
+    run: RunId | None = None
+
+    @property
+    def leads(self) -> bool:
+        return self.decision is not None or self.piece is not None or self.run is not None
+
+
+def at_time(ms: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ms / 1000))
+
+
+def facts(page: RunPage, width: int, home: str) -> tuple[Fact, ...]:
+    room = max(width - 2, 10)
+    blocks: list[tuple[str, list[Fact]]] = [
+        ("CANNOT BE READ ANY MORE", [Fact(row) for one in page.problems for row in _wrapped(one, room, "red")]),
+        ("RUN", _about(page, room, home)),
+        ("TERMS", _terms(page, room)),
+        ("DECISIONS", _decisions(page, room)),
+        ("STOPS", _stops(page, room)),
+        ("STOP REPORT", [Fact(row) for row in _report(page, room)]),
+        ("WHAT CHANGED", _changed(page, room)),
+        ("HOLDS", _holds(page, room, home)),
+    ]
+    out: list[Fact] = []
+    for name, rows in blocks:
+        if not rows:
+            continue
+        if out:
+            out.append(Fact(EMPTY))
+        out.append(Fact((Span(name, "grey strong"),)))
+        out += [Fact(indent(one.line, 2), one.decision, one.piece, one.run) for one in rows]
+    return tuple(out)
+
+
+def _wrapped(text: str, width: int, ink: str = "text") -> list[Line]:
+    return [(Span(piece, ink),) for piece in wrap(one_line(text), width)]
+
+
+def _pair(name: str, value: str, width: int) -> list[Fact]:
+    if not value:
+        return []
+    pieces = wrap(one_line(value), max(width - 14, 10))
+    return [
+        Fact((Span(f"{name if at == 0 else '':<14}", "grey"), Span(piece, "text"))) for at, piece in enumerate(pieces)
+    ]
+
+
+def _about(page: RunPage, width: int, home: str) -> list[Fact]:
+    run = page.session
+    end = end_reason(run.reason) if run.reason else outcome(run.outcome) if run.outcome else "it has not ended"
+    if page.imported:
+        end = "imported: this run was not held by Footplate, its costs are estimates"
+    tree = short_path(run.tree, home)
+    rows: list[Fact] = []
+    for name, value in (
+        ("agent", f"{run.agent} ({run.driver}), {run.billing}"),
+        ("model", run.model or ""),
+        ("repository", short_path(run.repository, home)),
+        ("tree", f"{tree}, in place" if run.in_place else tree),
+        ("branch", f"{run.branch} from {run.head[:10]}" if run.head else run.branch),
+        ("conversation", run.native_id or ""),
+        ("began", f"{at_time(run.created_at)}, by {run.operator}"),
+        ("ended", at_time(run.ended_at) if run.ended_at is not None else ""),
+        ("how", f"{end} {run.detail}".strip()),
+        ("its note", run.handoff),
+        ("cost", f"{spent_of(run)} USD, {plural(run.budget.unknown_turns, 'turn')} of unknown cost"
+         if run.budget.unknown_turns else f"{spent_of(run)} USD"),
+        ("imported from", short_path(page.imported_from, home)),
+        ("held by", run.owner),
+    ):  # fmt: skip
+        rows += _pair(name, value, width)
+    others = [(page.continues, "goes on from")] if page.continues is not None else []
+    others += [(one, "continued by") for one in page.continued_by]
+    rows += [Fact((Span(f"{words:<14}", "grey"), Span(f"run {one}", "blue")), run=one) for one, words in others]
+    return rows
+
+
+def _terms(page: RunPage, width: int) -> list[Fact]:
+    signed, terms = page.authorization, page.session.terms
+    rows: list[Fact] = []
+    if page.imported:
+        return [Fact(row) for row in _wrapped("none: nobody agreed to anything here", width)]
+    if signed.problem:
+        rows += [Fact(row) for row in _wrapped(f"they cannot be read any more: {signed.problem}", width, "red")]
+    elif terms is not None:
+        rows += [Fact(row) for row in _wrapped(terms_sentence(terms, page.session.created_at), width)]
+        for rule in terms.rules:
+            rows += _pair("rule", rule, width)
+    rows += _pair("agreed", f"{at_time(signed.signed_at)}, by {signed.operator}", width)
+    rows += _pair("until", at_time(signed.expires_at), width)
+    for one in page.amendments:
+        rows += _pair("extended", f"{at_time(one.at)}, by {one.operator}: {amendment(one)}", width)
+    if signed.closed_at is not None:
+        rows += _pair("over", f"{at_time(signed.closed_at)}: {end_reason(signed.close_reason or '')}", width)
+    return rows
+
+
+def _decisions(page: RunPage, width: int) -> list[Fact]:
+    run = page.session
+    numbers = {turn.id: turn.n for turn in run.turns}
+    rows: list[Fact] = []
+    for one in sorted(run.decisions, key=lambda one: (one.asked_at, one.id)):
+        n = numbers.get(one.turn) if one.turn is not None else None
+        left: Line = (
+            Span(f"{one.id:>5} ", "grey"),
+            Span(f"{clock_seconds(one.asked_at)} ", "grey"),
+            Span(f"turn {n}  " if n is not None else "", "grey"),
+            Span(f"{decision_kind(one.kind)}  ", "grey"),
+            Span(title_of_subject(one.subject, run.tree) or one_line(one.title), "text"),
+        )
+        rows.append(Fact(sides(left, (Span(f"  {decision_outcome(one, None)}", "text"),), width), decision=one.id))
+        if one.note:
+            rows += [Fact(indent(row, 6), decision=one.id) for row in _wrapped(f"note: {one.note}", width - 6, "grey")]
+    return rows
+
+
+def _stops(page: RunPage, width: int) -> list[Fact]:
+    rows: list[Fact] = []
+    for one in page.stops:
+        said = f"{at_time(one.asked_at)}, by {one.operator}: {end_reason(one.reason)}"
+        if one.settled_at is not None:
+            said += f"; done after {(one.settled_at - one.asked_at) / 1000:.1f} s"
+        if one.result is not None:
+            said += f", {stop_result(one.result)}"
+        rows += [Fact(row) for row in _wrapped(said, width)]
+    return rows
+
+
+def _report(page: RunPage, width: int) -> Iterable[Line]:
+    return () if page.session.receipt is None else report_lines(page.session, width)
+
+
+def _changed(page: RunPage, width: int) -> list[Fact]:
+    rows: list[Fact] = []
+    for file in page.session.changed:
+        counts = "" if file.added is None and file.removed is None else f"+{file.added or 0} −{file.removed or 0}"
+        left: Line = (Span(f"{one_line(file.status)[:1]:<1} ", "grey"), Span(one_line(file.path), "text"))
+        rows.append(Fact(sides(left, (Span(counts, "grey"),), width)))
+    for one in page.evidence:
+        left = (Span(f"{piece_kind(one.kind)}  ", "blue"), Span(one_line(one.note), "text"))
+        right: Line = (Span(f"{size_of(one.size)}  {at_time(one.at)}", "grey"),)
+        rows.append(Fact(sides(left, right, width), piece=one))
+    return rows
+
+
+def _holds(page: RunPage, width: int, home: str) -> list[Fact]:
+    rows: list[Fact] = []
+    for one in page.custody:
+        left: Line = (
+            Span(f"{at_time(one.created_at)}  ", "grey"),
+            Span(custody_state(one.state), "text"),
+            Span(f"  {one_line(short_path(one.tree, home))}", "grey"),
+        )
+        starts = f"started {plural(one.generation, 'time')}"
+        rows.append(
+            Fact(cut_line(sides(left, (Span(f"{starts}, process {one.agent_pid or '–'}", "grey"),), width), width))
+        )
+    if page.custody:
+        told = f"{plural(page.events, 'event')}, {plural(page.control_writes, 'order')} to the agent beside its turns"
+        rows += [Fact(row) for row in _wrapped(told, width, "grey")]
+    return rows
+
+
+def row_of_decision(rows: tuple[Fact, ...], wanted: DecisionId) -> int | None:
+    return next((at for at, one in enumerate(rows) if one.decision == wanted), None)
+
+
+def decision_of_request(decisions: Iterable[DecisionView], request: str, at: Millis) -> DecisionView | None:
+    """What became of a question that stands in the conversation; an agent may use a request's number again."""
+    same = [one for one in decisions if one.request == request]
+    return min(same, key=lambda one: abs(one.asked_at - at)) if same else None

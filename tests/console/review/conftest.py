@@ -1,0 +1,22 @@
+"""Two ledgers: one of a run of the practice agent with one of most things in it, and one of many runs."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.bench import bigledger
+from tests.review import played
+
+
+@pytest.fixture(scope="session")
+def practiced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("practiced")
+    asyncio.run(played.play(folder))
+    return folder / "ledger.db"
+
+
+@pytest.fixture(scope="session")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some hundred runs: more than one page of them."""
+    return bigledger.make(tmp_path_factory.mktemp("many") / "ledger.db", 60_000)

@@ -1,0 +1,97 @@
+"""Every state in which a console can be found: what is walked through with every key, and what hostile text is put into."""
+
+from dataclasses import replace
+
+from coordinator.api import ConsoleSnapshot, Group
+from store.vocab import DecisionKind, MicroUsd
+from tests.console.scenes import (
+    PROCESSES,
+    QUESTION,
+    SCENES,
+    Act,
+    Scene,
+    asking,
+    checkout,
+    crowd_of_waits,
+    full,
+    only,
+    presses,
+    stopped,
+    to_the_card,
+)
+from tests.fakes.backend import (
+    MINUTE,
+    ago,
+    make_budget,
+    make_decision,
+    make_session,
+    make_snapshot,
+    make_turn,
+)
+
+PARK = make_decision(
+    8, kind=DecisionKind.PARK, title="Which database?", subject="Which database is meant?", tool=None, input={}
+)
+
+
+def idle() -> ConsoleSnapshot:
+    return make_snapshot(make_session(10, "triage issues", group=Group.IDLE, turns=(make_turn(2),), in_flight=None))
+
+
+def your_move() -> ConsoleSnapshot:
+    return make_snapshot(
+        make_session(
+            9, "docs pass", group=Group.YOUR_MOVE, turns=(make_turn(4),), in_flight=None, turn_ended_at=ago(6 * MINUTE)
+        )
+    )
+
+
+def line_held() -> ConsoleSnapshot:
+    """After an interrupt: what waits goes only when it is told to."""
+    return make_snapshot(replace(checkout(decisions=(), group=Group.IDLE, in_flight=None), queue_held=True))
+
+
+def two(*keys: str) -> Act:
+    return presses("escape", *keys)
+
+
+STATES: dict[str, Scene] = {
+    "no-session": Scene(make_snapshot),
+    "no-repository": SCENES["start-no-repository"],
+    "terms": SCENES["terms"],
+    "working": Scene(only(checkout(group=Group.WORKING, decisions=()))),
+    "interrupting": Scene(only(checkout(group=Group.WORKING, decisions=(), interrupting=True))),
+    "permission": SCENES["permission"],
+    "permission-from-text": Scene(full),
+    "question": Scene(asking(QUESTION), to_the_card),
+    "plan": SCENES["plan"],
+    "park": Scene(asking(PARK), to_the_card),
+    "your-move": Scene(your_move),
+    "idle": Scene(idle),
+    "line-held": Scene(line_held),
+    "ended": Scene(only(stopped())),
+    "ended-left": SCENES["ended-left"],
+    "foreign": SCENES["foreign"],
+    "ending": SCENES["ending"],
+    "paused": SCENES["paused"],
+    "budget": SCENES["budget"],
+    "working-time": SCENES["working-time"],
+    "ends-soon": SCENES["ends-soon"],
+    "beside": Scene(full, two("vertical_line")),
+    "zoomed": Scene(full, two("z")),
+    "narrowed": SCENES["filter"],
+    "searching": Scene(full, two("slash")),
+    "away": SCENES["away"],
+    "storage": SCENES["storage"],
+    "attention": Scene(crowd_of_waits),
+    "waiting-list": SCENES["queue"],
+    "commands": SCENES["commands"],
+    "details": Scene(only(checkout(processes=PROCESSES)), two("l")),
+    "help": SCENES["help"],
+    "models": SCENES["models"],
+    "rename": Scene(full, two("r")),
+    "line": Scene(full, two("U")),
+    "stop-all": SCENES["stop-all"],
+    "quit": SCENES["quit"],
+    "estimate": Scene(only(checkout(budget=make_budget(guessed=True, spent=MicroUsd(70_000), limit=None)))),
+}

@@ -1,0 +1,163 @@
+"""Every key and every row of the command list, in every state and at three sizes: each does something, or says in a
+sentence why it does not; nothing breaks, nothing runs over its row, and no word of the code is on the screen."""
+
+from collections.abc import Hashable
+
+import pytest
+from textual.pilot import Pilot
+
+from app.console.app import FootplateApp
+from app.console.keys import TABLE, Where, canonical
+from app.console.options import ConsoleOptions
+from app.console.screens.reading import Details
+from app.console.views.actions import offers
+from app.console.views.ink import plain
+from app.wording import forbidden_in
+from coordinator.api import FeedEvent, ReadTranscript, SaveDraft, TranscriptPage
+from coordinator.drivers import base
+from store.vocab import RunId
+from tests.console.driving import burst, settled
+from tests.console.hostile import faults, screen_rows, widgets_of
+from tests.console.opened import console
+from tests.console.states import STATES
+from tests.console.transcript.conversation import asked, result
+from tests.fakes.backend import FakeBackend
+from tests.waiting import eventually
+
+SIZES = ((80, 24), (120, 34), (200, 50))
+BY_ITSELF = (ReadTranscript, SaveDraft)
+"""Commands that are no answer to a key."""
+OUTSIDE = frozenset({"editor"})
+"""Leads out of the console; the tests of the editor press it."""
+NOTHING_TO_SEE = frozenset({"redraw", "seen", "pin", "release", "scroll", "turn", "card-back", "to-keys"})
+"""What they lead to is a command, or the very screen that is there."""
+KEPT = frozenset({"mode", "model", "copy"})
+
+
+def page(run: RunId) -> TranscriptPage:
+    """What makes rows of Footplate's own in a conversation: tools, retries, limits, questions, background, endings."""
+    told: list[base.AgentEvent] = [
+        base.TextBlock(block="a", text="# Said\n\nWith `code`:\n\n```python\nx = 1\n```\n"),
+        base.ToolStarted(call="c", name="Bash", title="make", input={"command": "make"}),
+        base.ToolFinished(call="c", ok=False, output="no\n" * 20),
+        base.RetryNotice(attempt=1, of=3, wait_seconds=2.0, why="overloaded"),
+        base.LimitNotice(status="warning", kind="five_hour"),
+        base.BackgroundChanged(tasks=(base.BackgroundTask(id="1", kind="shell", title="watch", state="failed"),)),
+        base.Notice(text="compacted"),
+        base.Unknown(raw="{}"),
+        base.ProtocolFault(what="half a line"),
+        asked(subject="make", title="Run a command?"),
+        base.DecisionWithdrawn(request="r1"),
+        result(),
+    ]
+    return TranscriptPage(
+        events=tuple(
+            FeedEvent(run=run, turn=None, at=1_799_999_000_000, event=event, key=(number * 10, 0))
+            for number, event in enumerate(told, 1)
+        )
+    )
+
+
+def seen(app: FootplateApp, backend: FakeBackend) -> Hashable:
+    """All by which a key can be told to have done something."""
+    orders = sum(not isinstance(one, BY_ITSELF) for one in backend.commands)
+    rows = tuple(plain(row) for widget in widgets_of(app) for row in widget.rows)
+    view = app.drive.transcript
+    return (
+        orders, rows, type(app.screen), app.focused, app.drive.focus_place, app.drive.composer.text,
+        app.drive.composer.cursor_location, view.scroll_offset, view.current_line(), len(view.lines), app.drive.zoomed,
+        app.theme, app.return_code, app.drive.run_in_view,
+    )  # fmt: skip
+
+
+async def back(app: FootplateApp, pilot: "Pilot[int]", backend: FakeBackend, name: str) -> None:
+    """Into the state as it was: the sheet away, the session back, the focus in the keys or where the state has it."""
+    app.deeds.close_sheets()
+    backend.push(STATES[name].snapshot())
+    app.take()
+    app.drive.hush()
+    await settled(pilot)
+
+
+def check(app: FootplateApp, what: str) -> None:
+    assert faults(app) == [], what
+    rows = screen_rows(app)
+    if not isinstance(app.screen, Details):
+        for row in rows:
+            assert forbidden_in(row) == [], f"{what}: {row}"
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: str(size[0]))
+@pytest.mark.parametrize("name", STATES)
+async def test_every_key_does_something_or_says_why_not(name: str, size: tuple[int, int]) -> None:
+    scene = STATES[name]
+    silent: list[str] = []
+    async with console(scene.snapshot(), size, scene.options) as (app, pilot, backend):
+        for session in backend.snapshot().sessions:
+            backend.pages[session.run] = page(session.run)
+        await app.deeds.viewing.view(app.drive.run_in_view)
+        if scene.act is not None:
+            await scene.act(app, pilot, backend)
+        await settled(pilot)
+        check(app, "as it is")
+        for row in TABLE:
+            if row.action in OUTSIDE or row.where not in (Where.ANYWHERE, Where.KEYS):
+                continue
+            for key in row.keys:
+                if row.where is Where.KEYS:
+                    await back(app, pilot, backend, name)
+                    app.drive.focus_keys()
+                    await settled(pilot)
+                before = seen(app, backend)
+                burst(app, key)
+                await settled(pilot)
+                await settled(pilot)
+                what = f"{row.action} by {key}"
+                check(app, what)
+                if seen(app, backend) == before and row.action not in NOTHING_TO_SEE:
+                    silent.append(what)
+                assert app.return_code is None or canonical(row.action) == "quit", what
+                if not app.is_running or not app.screen_stack:
+                    return
+        assert silent == []
+
+
+@pytest.mark.parametrize("name", STATES)
+async def test_every_row_of_the_command_list_is_alive_or_has_a_reason(name: str) -> None:
+    scene = STATES[name]
+    async with console(scene.snapshot(), SIZES[list(STATES).index(name) % 3], scene.options) as (app, pilot, backend):
+        if scene.act is not None:
+            await scene.act(app, pilot, backend)
+        for offer in offers(app.drive.situation(), app.table):
+            if offer.dead is not None:
+                assert sentence_like(offer.dead) and forbidden_in(offer.dead) == [], offer
+            if offer.action in OUTSIDE:
+                continue
+            await back(app, pilot, backend, name)
+            app.drive.focus_keys()
+            before = seen(app, backend)
+            await app.deeds.do(offer.action)
+            await settled(pilot)
+            check(app, offer.action)
+            if offer.dead is not None:
+                # Said in the very words of the list; under a sheet, on the sheet.
+                said = " ".join(seen(app, backend)[1])  # type: ignore[index]
+                assert offer.dead.split(":")[0][:30] in said or canonical(offer.action) == "stop-all", offer
+            elif offer.action not in NOTHING_TO_SEE:
+                assert seen(app, backend) != before, offer
+            if not app.screen_stack:
+                return
+
+
+def sentence_like(reason: str) -> bool:
+    words = reason.split()
+    return len(words) >= 3 and not reason.endswith((" ", ":", ",")) and "_" not in reason and reason.isprintable()
+
+
+async def test_what_is_walked_through_is_every_state_of_the_contract() -> None:
+    groups = {session.group for scene in STATES.values() for session in scene.snapshot().sessions}
+    assert len(groups) == 5
+    kinds = {one.kind for scene in STATES.values() for s in scene.snapshot().sessions for one in s.decisions}
+    assert len(kinds) == 4
+    assert ConsoleOptions().ascii is False
+    await eventually(lambda: True)
