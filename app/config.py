@@ -75,6 +75,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     on_disconnect: Literal["hold", "stop"] = "hold"
     turn_timeout_minutes: _Minutes | None = None
     at_timeout: Literal["ask", "fence"] = "ask"
+    spool_days: Annotated[int, msgspec.Meta(ge=1, le=3650)] = 7
     ascii: bool = False
     theme: str = "dark"
     announce: bool = False
@@ -110,6 +111,8 @@ class Config:
     turn_timeout_seconds: float | None = None
     at_timeout: str = "ask"
     """``ask`` or ``fence``."""
+    spool_days: int = 7
+    """How long the agent's bytes as they came are kept after an end, before ``prune`` deletes them."""
     ascii: bool = False
     theme: str = "dark"
     """One of ``app.themes``."""
@@ -175,6 +178,7 @@ def parse_file(path: Path) -> Config | Refusal:
         on_disconnect=raw.on_disconnect,
         turn_timeout_seconds=None if raw.turn_timeout_minutes is None else raw.turn_timeout_minutes * 60,
         at_timeout=raw.at_timeout,
+        spool_days=raw.spool_days,
         ascii=raw.ascii,
         theme=raw.theme,
         announce=raw.announce,

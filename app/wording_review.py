@@ -6,7 +6,7 @@ from typing import Final
 from app.wording_endings import end_reason, outcome
 from app.wording_measures import clock, money, plural
 from coordinator.review.types import AmendmentRow, RunRow, Sort, SpendBy, SpendRow
-from store.vocab import CostKnowledge, EndReason, EvidenceKind, MicroUsd, Millis, StopResult
+from store.vocab import Billing, CostKnowledge, EndReason, EvidenceKind, MicroUsd, Millis, StopResult
 
 SORTS: Final = {
     Sort.NEWEST: "newest first",
@@ -65,6 +65,17 @@ _STOPPED: Final = {
     StopResult.NEVER_STARTED: "it had not begun",
     StopResult.UNREACHABLE: "nobody answered any more",
 }
+
+
+_BILLINGS: Final = {
+    Billing.KEY: "paid by key",
+    Billing.SUBSCRIPTION: "by subscription, its money only nominal",
+    Billing.PRACTICE: "play money",
+}
+
+
+def billing(kind: Billing) -> str:
+    return _BILLINGS[kind]
 
 
 def piece_kind(kind: EvidenceKind) -> str:

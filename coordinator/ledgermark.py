@@ -19,7 +19,7 @@ import msgspec
 
 from coordinator.custody.spoolfile import read_header
 from coordinator.house import House
-from store import attention, authorizations, custody, entries, identity, settings
+from store import attention, authorizations, custody, entries, identity, pruning, settings
 from store.canonical import dumps
 from store.db import Tx
 from store.faults import LedgerFault
@@ -110,7 +110,8 @@ def why_restored(tx: Tx, mark: Mark | None, machine: str) -> Why | None:
         return Why.OTHER
     noted = entries.at_seq(tx, mark.seq)
     if noted is None:
-        return Why.BEHIND
+        # It may be of a run that was pruned since, before that was noted.
+        return None if pruning.covering(tx, mark.seq) is not None else Why.BEHIND
     return None if noted.hash == mark.hash else Why.CHANGED
 
 

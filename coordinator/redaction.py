@@ -66,8 +66,9 @@ _SHAPES: Final[tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]] = (
     (("-----BEGIN ",), re.compile(_PEM)),
     (("://",), re.compile(r"(?<=://)[^\s/:@]*+:[^\s/@]{3,}+(?=@)")),
 )
-_AFTER: Final = {"://": r"[^\s/:@]*+(?::|\Z)"}
-"""What else must follow a literal; most addresses have no user in them."""
+_USER: Final = r"[^\s/:@]*+(?::[^\s/@]{3}|:[^\s/@]*+\Z|\Z)"
+_AFTER: Final = {"://": _USER, "sk-": r"(?:[A-Za-z0-9_-]{20}|[A-Za-z0-9_-]*+\Z)"}
+"""What else must follow a literal that is often no secret's; most addresses have no user in them."""
 
 _COMMON: Final = " etaoinsrhldcumfpgwybvk\n0123456789.,\"'()=/:jzqx_-{}[]"
 """Characters of texts, the most frequent first; all others are rarer."""
@@ -310,7 +311,7 @@ def _match(anchor: _Anchor, text: str, start: int, least: int) -> tuple[tuple[in
     """
     assert anchor.shape is not None
     shape = _SHAPES[anchor.shape][1]
-    if anchor.literal in _AFTER:
+    if anchor.literal == "://":
         start += len(anchor.literal)  # it stands before the shape
     if start < least:
         return None, least

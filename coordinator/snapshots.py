@@ -120,6 +120,8 @@ class Snapshots:
         view = await self._house.ledger.read(lambda tx: past_view(tx, run))
         if view is not None:
             self._past[run] = view
+        else:
+            self._past.pop(run, None)  # it was pruned
         self.dirty.set()
 
 

@@ -72,3 +72,13 @@ class BulkLedger:
         """Bring the WAL into the file, as far as nobody is in the way: it would grow with all that is written."""
         with translated(self.path):
             self._conn.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def shrink(self) -> None:
+        """Give back the room that nothing is in. Only where nobody else has it open: it writes all of it anew.
+
+        Raises:
+            LedgerBusy, StorageFault: with the refusal to show. It is as it was.
+        """
+        with translated(self.path):
+            self._conn.execute("VACUUM")
+            self._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

@@ -89,6 +89,8 @@ WITH whole AS MATERIALIZED (
   FROM events WHERE id = :id
 ) SELECT length(text), substr(text, 1, :part), substr(text, -:part), rest FROM whole
 """
+# What there is of a run, without what it says.
+KEYS: Final = "SELECT offset, n, kind FROM events WHERE run = :run ORDER BY offset, n"
 # With which event a turn begins.
 FIRST_OF_TURN: Final = "SELECT offset, n FROM events WHERE turn = :turn ORDER BY id LIMIT 1"
 # All of one turn.

@@ -92,7 +92,8 @@ _LIVE: Final = ", ".join(
 )
 # Ended runs that are old enough, by pages.
 OLD: Final = f"""
-SELECT {columns(Run)} FROM runs WHERE outcome IS NOT NULL AND ended_at < :before AND id > :after ORDER BY id LIMIT :limit
+SELECT {columns(Run)} FROM runs WHERE outcome IS NOT NULL AND ended_at < :before AND id > :after
+ORDER BY id LIMIT :limit
 """
 WHY_KEPT: Final = f"""
 SELECT '{Kept.HELD}' WHERE EXISTS (SELECT 1 FROM runs WHERE id = :run AND outcome IS NULL)
@@ -122,7 +123,9 @@ WEIGHTS: Final[dict[str, str]] = {
     "attachments": "SELECT count(*), sum(length(content)) FROM attachments WHERE run = :run",
     "decisions": "SELECT count(*), sum(length(payload)) FROM decisions WHERE run = :run",
 }
-TOMBSTONES: Final = f"SELECT {columns(entries.Entry)} FROM entries WHERE run = 0 AND kind = '{entries.PRUNED}' ORDER BY n"
+TOMBSTONES: Final = (
+    f"SELECT {columns(entries.Entry)} FROM entries WHERE run = 0 AND kind = '{entries.PRUNED}' ORDER BY n"
+)
 HOLDS: Final = f"SELECT {columns(Custody)} FROM custody WHERE run = :run ORDER BY created_at, id"
 ENDS: Final = "SELECT min(seq), max(seq) FROM entries WHERE run = :run"
 # Row ids of what can be searched.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from store import migrate, search
+from store import entries, migrate, search
 from store.canonical import loads
 from store.open import connect
 from store.tx import Tx
@@ -113,7 +113,9 @@ def _tell_again(target: sqlite3.Connection) -> None:
     for kind, text in target.execute(TOLD):
         noun = kind.partition(".")[0]
         with suppress(ValueError, KeyError):
-            if noun in NOUNS:
+            if kind == entries.PRUNED:
+                told.pop(("authorization", (loads(text)["authorization"],)), None)
+            elif noun in NOUNS:
                 facts = loads(text)
                 told.setdefault((noun, tuple(facts[name] for name in NOUNS[noun].KEY)), {}).update(facts)
     for (noun, _), facts in told.items():

@@ -1,4 +1,4 @@
-"""``doctor``, ``config``, ``notify``, ``verify``: is the machine fit, what is in force, what tells you, is it whole."""
+"""``doctor``, ``config``, ``notify``: is the machine fit, what is in force, what tells you."""
 
 from typing import Annotated
 
@@ -10,7 +10,6 @@ Json = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
 def add_to(program: typer.Typer) -> None:
     program.command("doctor")(doctor)
     program.command("config")(config)
-    program.command("verify")(verify)
     program.command("notify")(notify)
 
 
@@ -104,46 +103,3 @@ def notify(test: Annotated[bool, typer.Option("--test", help="Try every way once
     from app.cli.noticing import show_ways
 
     return show_ways(test=test)
-
-
-def verify(
-    bundle: Annotated[str, typer.Argument(metavar="[BUNDLE]", help="A bundle that export made.")] = "",
-    json: Json = False,
-) -> int:
-    """Check that the ledger is whole, or a bundle: every fact's hash, and that all else agrees with the facts."""
-    if bundle:
-        from app.cli.bundlecheck import check_bundle
-
-        return check_bundle(bundle, as_json=json)
-    from app.cli import printing
-    from app.cli.exits import Code
-    from app.cli.surroundings import surroundings
-    from coordinator import ledgermark
-    from coordinator.clock import RealClock
-    from store import identity
-    from store.db import read_ledger
-    from store.verify import verify as verify_ledger
-
-    around = surroundings(as_json=json)
-    ledger = around.paths.ledger
-    if not ledger.exists():
-        if json:
-            printing.as_json({"ok": True, "ledger": None, "difference": None})
-        else:
-            printing.line("There is no ledger yet, so there is nothing to check.")
-        return Code.DONE
-    # The mark first: the ledger may only be further by then.
-    mark = ledgermark.read(around.paths.mark)
-    with read_ledger(ledger, now=RealClock().now) as tx:
-        mine = mark if mark is not None and mark.ledger == identity.of(tx).id else None
-        difference = verify_ledger(tx, mine.noted if mine is not None else None)
-    if json:
-        noted = None if mark is None else {"seq": mark.seq, "of_this_ledger": mine is not None}
-        printing.as_json({"ok": difference is None, "ledger": str(ledger), "difference": difference, "noted": noted})
-    elif difference is None:
-        printing.line("The ledger is whole.")
-        if mark is not None and mine is None:
-            printing.line("The note beside it is of another ledger, so it says nothing of this one.")
-    else:
-        printing.line(f"The ledger is not whole; the first difference: {printing.one_line(str(difference), 1000)}")
-    return Code.DONE if difference is None else Code.REFUSED

@@ -61,6 +61,7 @@ def examine(environ: Mapping[str, str] | None = None, *, ask_terminal: bool = Fa
         ("disk", lambda: [_sync(paths)]),
         ("sqlite", lambda: [_sqlite()]),
         ("ledger", lambda: [_ledger(paths)]),
+        ("sizes", lambda: [_sizes(paths)]),
         ("git", lambda: [_git(around)]),
         ("agent", lambda: _agents(paths, around)),
         ("terminal", lambda: _terminal(around, ask=ask_terminal)),
@@ -185,6 +186,16 @@ def _ledger(paths: Paths) -> Finding:
     return Finding(
         what="ledger", level=Level.OK, found=f"{paths.ledger}, {size} KiB, {wording.plural(live, 'run')} live"
     )
+
+
+def _sizes(paths: Paths) -> Finding:
+    from app.wording_housekeeping import sizes_line
+    from coordinator.housekeeping import Places, sizes
+
+    places = Places(
+        ledger=paths.ledger, spool=paths.spool, evidence=paths.evidence, worktrees=paths.worktrees, mark=paths.mark
+    )
+    return Finding(what="sizes", level=Level.OK, found=sizes_line(sizes(places)))
 
 
 def _git(environ: Mapping[str, str]) -> Finding:

@@ -38,7 +38,9 @@ Care
   doctor                    check this machine, with a remedy for each finding
   notify                    how you are told when you look elsewhere (--test)
   config                    the configuration in force, and where it lies
-  verify                    check that the ledger is whole
+  verify [LEDGER|BUNDLE]    check that the ledger is whole
+  backup FILE               copy the ledger, also while a console works
+  prune                     drop runs that ended long ago (--dry-run)
   sweep                     settle what a console that is gone has left
   import PATH...            read in transcripts of Claude Code and Codex
 

@@ -8,7 +8,18 @@ from collections.abc import Sequence
 
 import typer
 
-from app.cli import caring, exporting, extending, importing, looking, reviewing, speaking, starting, sweeping
+from app.cli import (
+    caring,
+    exporting,
+    extending,
+    housekeeping,
+    importing,
+    looking,
+    reviewing,
+    speaking,
+    starting,
+    sweeping,
+)
 from app.cli.exits import Code, Leave
 
 PROGRAM = typer.Typer(
@@ -27,6 +38,7 @@ looking.add_to(PROGRAM)
 reviewing.add_to(PROGRAM)
 exporting.add_to(PROGRAM)
 caring.add_to(PROGRAM)
+housekeeping.add_to(PROGRAM)
 importing.add_to(PROGRAM)
 sweeping.add_to(PROGRAM)
 

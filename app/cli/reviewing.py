@@ -110,7 +110,7 @@ def _print_hit(hit: "SearchHit", now: int) -> None:
     from app.wording_review import day_or_time, hit_kind
 
     turn = f" turn {hit.turn_n}" if hit.turn_n is not None else ""
-    who = hit_kind(hit.kind)
+    who = printing.one_line(hit_kind(hit.kind), 20)
     printing.line(f"run {hit.run}{turn}  {day_or_time(hit.at, now)}  {who}  {printing.one_line(hit.title, 80)}")
     printing.line("    " + _lit(hit.snippet, hit.marks))
 

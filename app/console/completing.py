@@ -84,7 +84,7 @@ class Completing:
     def _read(self, place: Place) -> None:
         if place not in self._reading:
             self._reading.add(place)
-            self._deeds.spawn(self._list(place))
+            self._deeds.spawn(self._list(place), aside=True)
 
     async def _list(self, place: Place) -> None:
         run, repository = place

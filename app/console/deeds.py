@@ -154,7 +154,10 @@ class Deeds:
                 self.spawn(self.do("interrupt"))
             return True
         if self.session is not None:
-            if move(self.drive.transcript, key):
+            moved = move(self.drive.transcript, key)
+            if moved is not None:
+                if moved:
+                    self.say(moved)
                 return True
             text = to_copy(self.drive.transcript, key)
             if text is not None:
@@ -327,9 +330,11 @@ class Deeds:
             at = min(max(runs.index(here) + by, 0), len(runs) - 1)
         else:
             at = 0 if by > 0 else len(runs) - 1
-        if runs[at] != here:
-            await self.viewing.view(runs[at])
-            self.drive.focus_keys()
+        if runs[at] == here:
+            self.drive.say("this is the last session" if by > 0 else "this is the first session", "grey")
+            return
+        await self.viewing.view(runs[at])
+        self.drive.focus_keys()
 
     def open_commands(self) -> None:
         rows = tuple(

@@ -41,7 +41,7 @@ class History:
         repository = self._repository()
         if repository not in self._read:
             self._read[repository] = ()
-            self._deeds.spawn(self._load(repository))
+            self._deeds.spawn(self._load(repository), aside=True)
         sessions = [one for one in self._deeds.drive.snapshot.sessions if one.repository == repository]
         made_of = (repository, len(self._read[repository]), tuple((one.run, len(one.turns)) for one in sessions))
         if made_of != self._made_of:
@@ -95,7 +95,7 @@ class History:
             if one.whole:
                 self._deeds.drive.composer.recall(one.text)
             else:
-                self._deeds.spawn(self._fetch(one.turn))
+                self._deeds.spawn(self._fetch(one.turn), aside=True)
 
     async def _fetch(self, turn: TurnId) -> None:
         place = self._deeds.drive.run_in_view

@@ -23,6 +23,8 @@ from store.vocab import RunId
 if TYPE_CHECKING:
     from app.console.deeds import Deeds
 
+NO_OTHER_VIEW = frozenset({"stop", "stop-all", "commands", "quit", "redraw", "interrupt"})
+"""Wherever they are pressed, they bring no other session into view; nor does Esc."""
 QUIET = 0.3
 """Seconds since anything else was typed or clicked, at least."""
 
@@ -39,9 +41,17 @@ class Ordered:
 class Promptly:
     def __init__(self, deeds: "Deeds") -> None:
         self._deeds = deeds
-        self._keys = {key for row in deeds.app.table if row.action == "stop" for key in row.keys}
+        self._keys = {
+            key for row in deeds.app.table if row.action == "stop" and row.where is Where.ANYWHERE for key in row.keys
+        }
+        self._harmless = {"escape"} | {
+            key
+            for row in deeds.app.table
+            if row.where is Where.ANYWHERE and row.action in NO_OTHER_VIEW
+            for key in row.keys
+        }
         self._read = float("-inf")
-        """When the newest input was read."""
+        """When the newest input was read that may bring another session into view."""
         self._heard = float("-inf")
         """The newest that the screen has dealt with."""
         self._given: Ordered | None = None
@@ -50,16 +60,17 @@ class Promptly:
         """On the reading thread, before the screen gets it."""
         if not isinstance(message, events.InputEvent | events.Paste):
             return
-        before, self._read = self._read, message.time
-        if isinstance(message, events.Key) and message.key in self._keys:
-            settled = before <= self._heard and message.time - before >= QUIET and not self._deeds.at_work
-            if settled:
+        if not isinstance(message, events.Key) or message.key not in self._harmless:
+            self._read = message.time
+        elif message.key in self._keys:
+            long_ago = self._read <= self._heard and message.time - self._read >= QUIET
+            if long_ago and not self._deeds.at_work:
                 self._order(message.time)
 
     def _order(self, pressed_at: float) -> None:
-        drive = self._deeds.drive
-        run = drive.run_in_view
-        at = Situation(snapshot=drive.snapshot, run=run, focus=Where.ANYWHERE)
+        run = self._deeds.drive.run_in_view
+        # The backend's own newest: the screen may not have come to taking it.
+        at = Situation(snapshot=self._deeds.app.backend.snapshot(), run=run, focus=Where.ANYWHERE)
         if run is None or self._deeds.away or why_dead("stop", at) is not None:
             return
         if self._deeds.stopping.would_be_first(run):

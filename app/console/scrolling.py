@@ -17,13 +17,12 @@ MOVES: dict[str, Callable[[Transcript], object]] = {
 }
 
 
-def move(transcript: Transcript, key: str) -> bool:
-    """Carry out a reading key; False when it is none."""
+def move(transcript: Transcript, key: str) -> str | None:
+    """Carry out a reading key: None when it is none, else why nothing came of it, '' where something did."""
     found = MOVES.get(key)
     if found is None:
-        return False
-    found(transcript)
-    return True
+        return None
+    return "there is nothing to open or fold here" if found(transcript) is False else ""
 
 
 def to_copy(transcript: Transcript, key: str) -> str | None:

@@ -71,7 +71,7 @@ class SessionDeeds:
 
     async def _details(self, session: SessionView) -> None:
         self._deeds.app.push_screen(Details(session, self._drive.now, self._deeds.app.options.home))
-        self._deeds.spawn(self._deeds.quietly(LookAtProcesses(run=session.run)))
+        self._deeds.spawn(self._deeds.quietly(LookAtProcesses(run=session.run)), aside=True)
 
     async def _panel(self, session: SessionView) -> None:
         self._drive.panel_wanted = not self._drive.panel_wanted

@@ -44,7 +44,7 @@ OVER: dict[str, tuple[bytes, ...]] = {
     "details": (ESCAPE, b"l"),
     "the queue": (ESCAPE, b"a"),
     "a field to write in": (ESCAPE, b"r"),
-    "a search": (ESCAPE, b"/", b"word"),
+    "a search": (ESCAPE, b"/"),
 }
 EDITOR = (b"i", b"\x07")
 ROUNDS = 2

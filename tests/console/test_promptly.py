@@ -73,6 +73,17 @@ async def test_what_was_typed_before_it_is_done_before_it() -> None:
         assert backend.given(Stop) == []
 
 
+async def test_what_can_bring_no_other_session_into_view_is_not_waited_for() -> None:
+    backend, app = console(12, 13)
+    async with app.run_test(size=(120, 34)):
+        await eventually(lambda: app.drive.run_in_view is not None and not app.deeds.at_work)
+        read(app, ("escape", "\x1b"))
+        read(app, ("ctrl+p", None))
+        read(app, STOP)
+        assert len(backend.given(Stop)) == 1
+        backend.complete(Done())
+
+
 async def test_one_press_stops_one_session_whatever_came_into_view_meanwhile() -> None:
     backend, app = console(12, 13)
     async with app.run_test(size=(120, 34)) as pilot:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import string
 import time
 from itertools import pairwise
 from urllib.parse import quote
@@ -225,6 +226,14 @@ def test_no_secret_hides_where_a_long_text_is_searched_in_parts(secret: str, sli
 def test_a_token_at_the_end_of_a_very_long_word() -> None:
     text = "eyJ" + "a" * (CARRY + 100) + "-" + JWT
     assert JWT[40:] not in Redactor().text(text)
+
+
+@pytest.mark.parametrize("one", sorted({*string.printable, "é", "☃", "\x00"}))
+def test_a_long_row_of_one_character_costs_little(one: str) -> None:
+    redactor, row = Redactor(["quetzal-quetzal-99", "Xylophone^of^Ada"]), one * 1_000_000
+    started = time.thread_time()
+    assert redactor.text(row) is row
+    assert time.thread_time() - started < 0.2
 
 
 def test_which_variables_are_secret() -> None:

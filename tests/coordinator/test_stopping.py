@@ -20,6 +20,7 @@ from coordinator.api import (
 )
 from coordinator.steps import Step
 from store import custody, queued, stops
+from store.db import Tx
 from store.refusal import Refusal
 from store.vocab import (
     EndReason,
@@ -146,11 +147,16 @@ async def test_a_stop_is_booked_though_its_actor_is_busy_and_never_after_the_end
         async with session.house.work:  # nobody's turn comes to take in what an agent printed, this one's neither
             await eventually(lambda: len(session.inbox._records) > 5)
             asked = asyncio.ensure_future(held.do(Stop(run=run)))
+
+            def reason(tx: Tx) -> str | None:
+                row = custody.get(tx, session.custody_id)
+                return row.fence_reason if row is not None else None
+
             async with asyncio.timeout(10):
-                while (row := await session.house.ledger.read(lambda tx: custody.get(tx, session.custody_id))) is None or (
-                    row.fence_reason != EndReason.STOPPED
-                ):
-                    await asyncio.sleep(0.01)
+                booked = None
+                while booked is None:
+                    booked = await session.house.ledger.read(reason)
+            assert booked == EndReason.STOPPED
         assert isinstance(await asked, Done)
         # What a ledger that was busy let through too late changes nothing.
         before = await session.house.ledger.read(lambda tx: stops.of_run(tx, session.run_id))

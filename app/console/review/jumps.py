@@ -87,7 +87,7 @@ class Jumps:
             return
         self._review.looking.clear()
         self._review.go("conversation")
-        self._review.pane.transcript.go_to_place(Place(key=hit.key, turn=hit.turn))
+        self._review.pane.transcript.point_at(Place(key=hit.key, turn=hit.turn))
 
     async def to_hit(self, found: SearchHit) -> None:
         """To a text that was found, lit, with n and N going on from it."""
@@ -100,7 +100,7 @@ class Jumps:
         if words:
             self._review.looking.look_for(words, hit)
         else:
-            self._review.pane.transcript.go_to_place(Place(key=hit.key, turn=hit.turn))
+            self._review.pane.transcript.point_at(Place(key=hit.key, turn=hit.turn))
 
     # ---------------------------------------------------------------------------------------------- and out of it again
 

@@ -241,7 +241,7 @@ class Review(Sheet[None]):
         if self.searching:
             self.pane.search_line.tell(words)
         elif words:
-            self.say(f"{words}   n N next, before   Esc done", "grey")
+            self.say(f"{words}, n and N go on, Esc ends it", "grey")
 
     def on_search_line_typed(self, message: SearchLine.Typed) -> None:
         message.stop()

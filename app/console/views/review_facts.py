@@ -12,6 +12,7 @@ from app.console.views.ink import EMPTY, Line, Span, cut_line, indent, one_line,
 from app.console.views.standing import spent_of
 from app.console.views.transcript_words import decision_outcome, title_of_subject
 from app.wording import (
+    agent_title,
     clock_seconds,
     custody_state,
     decision_kind,
@@ -22,7 +23,7 @@ from app.wording import (
     size_of,
     terms_sentence,
 )
-from app.wording_review import amendment, piece_kind, stop_result
+from app.wording_review import amendment, billing, piece_kind, stop_result
 from coordinator.api import DecisionView
 from coordinator.review.types import EvidenceRow, RunPage
 from store.vocab import DecisionId, Millis, RunId
@@ -92,7 +93,7 @@ def _about(page: RunPage, width: int, home: str) -> list[Fact]:
     tree = short_path(run.tree, home)
     rows: list[Fact] = []
     for name, value in (
-        ("agent", f"{run.agent} ({run.driver}), {run.billing}"),
+        ("agent", f"{agent_title(run.agent)}, {billing(run.billing)}"),
         ("model", run.model or ""),
         ("repository", short_path(run.repository, home)),
         ("tree", f"{tree}, in place" if run.in_place else tree),

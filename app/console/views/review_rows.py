@@ -107,7 +107,7 @@ def hit_line(hit: SearchHit, width: int, now: Millis) -> Line:
         _right("" if hit.turn_n is None else str(hit.turn_n), 6, "grey"),
         Span("  "),
         _left(day_or_time(hit.at, now), 14, "grey"),
-        _left(hit_kind(hit.kind), 10, "grey"),
+        _left(one_line(hit_kind(hit.kind)), 10, "grey"),
     )
     room = max(width - cells(head), 1)
     return (*head, *cut_line(marked_text(hit.snippet, hit.marks, room), room))

@@ -283,7 +283,7 @@ class TranscriptModel:
             if block.key == place.key and isinstance(block, TurnBlock) == place.turn:
                 return first + min(place.inside, block.count - 1)
             if block.key > place.key:
-                return first
+                return first + (block.gap if place.turn else 0)
         return None
 
     def holds(self, place: Place) -> bool:

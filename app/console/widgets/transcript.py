@@ -198,6 +198,12 @@ class Transcript(LineView, can_focus=True):
         self._arrive()
         return True
 
+    def point_at(self, place: Place) -> bool:
+        """As ``go_to_place``, with a few rows above it and the cursor on it: what was jumped to is lit."""
+        self._cursor = self._cursor or 0
+        self.show_cursor = self.show_cursor or self.has_focus
+        return self.go_to_place(place, rows=-3)
+
     def _has(self, place: Place) -> bool:
         first, last, model = self.model.before, self.model.after, self.model
         if first is None or last is None:

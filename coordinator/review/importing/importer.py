@@ -22,13 +22,13 @@ from coordinator.review.importing.helpers import HelperNotes
 from coordinator.review.importing.prices import Prices
 from coordinator.review.importing.reading import House, SessionReading, Standing
 from coordinator.review.importing.writing import Writer
-from store import identity, imported, imports, incarnations
+from store import entries, identity, imported, imports, incarnations
 from store.bulk import BulkLedger
 from store.db import read_ledger
 from store.imports import Import
 from store.open import Opening
 from store.tx import Tx
-from store.vocab import IncarnationId
+from store.vocab import IncarnationId, RunId
 
 MOST_FORKS = 50
 """How far back a fork of a fork is followed."""
@@ -241,7 +241,7 @@ def standing_of(tx: Tx | None, session: Session) -> Standing | Problem | None:
         continues = None
         if tx is not None and session.begun.forked_from:
             parent = _newest_part(tx, f"{session.format.agent}:{session.begun.forked_from}")
-            continues = None if parent is None else parent.run
+            continues = None if parent is None else _still_there(tx, parent.run)
         return Standing(continues=continues, root=_root(tx, session))
     reading = imported.reading(tx, row.id)
     if reading is None and session.file.size <= row.read_to:
@@ -251,7 +251,12 @@ def standing_of(tx: Tx | None, session: Session) -> Standing | Problem | None:
     root = _root(tx, session)
     if reading is not None:
         return Standing(part=row, start=row.read_to, run=row.run, through=reading, root=root)
-    return Standing(part=row, start=row.read_to, continues=row.run, root=root)
+    return Standing(part=row, start=row.read_to, continues=_still_there(tx, row.run), root=root)
+
+
+def _still_there(tx: Tx, run: RunId | None) -> RunId | None:
+    """A run that was pruned cannot be gone on from; what is new is read in all the same."""
+    return None if run is None or entries.is_pruned(tx, run) else run
 
 
 def _newest_part(tx: Tx, identity: str) -> Import | None:

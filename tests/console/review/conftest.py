@@ -1,4 +1,4 @@
-"""Two ledgers: one of a run of the practice agent with one of most things in it, and one of many runs."""
+"""Two ledgers: one of a run of the practice agent with one of most things in it, and one of many."""
 
 import asyncio
 from pathlib import Path
@@ -18,5 +18,5 @@ def practiced(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Some hundred runs: more than one page of them."""
-    return bigledger.make(tmp_path_factory.mktemp("many") / "ledger.db", 60_000)
+    """Some dozen runs, one of them a tenth of it all."""
+    return bigledger.make(tmp_path_factory.mktemp("many") / "ledger.db", 8_000)
