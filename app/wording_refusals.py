@@ -45,7 +45,7 @@ _TEMPLATES: dict[RefusalReason, str] = {
     ),
     _R.TREE_HELD: (
         "{tree|This tree} is in use by {run:run|another run}; stop or finish that one, "
-        "or start on a new tree with --worktree."
+        "or start on a tree of its own (t on the terms, --worktree on the command line)."
     ),
     _R.FENCED: "This run was ended by Footplate before it could start[ ({reason,why:ending})]; start it again.",
     _R.NO_HELD_SESSION: "{run:Run|This run} is not held any more; continue it, or start a new one.",

@@ -106,6 +106,7 @@ TABLE: tuple[Key, ...] = (
     _key("preset", "tab", T, "the next preset: quick, normal, overnight", "other terms", shown="Tab", inner=True),
     _key("full-form", "e", T, "every field of the terms", "every field", inner=True),
     _key("added-text", "a", T, "what Footplate adds to the brief; on or off", "what is added", inner=True),
+    _key("own-tree", "t", T, "a tree of its own, or in place", "own tree", inner=True),
     _key("practice", "d", T, "use the practice agent instead", "practice agent", inner=True),
     _key("terms-back", "escape", T, "back to the brief", "back", shown="Esc", inner=True),
     _key("scroll", "j k g G pagedown pageup", K, "scroll the conversation", "scroll", shown="j k g G", inner=True),

@@ -140,6 +140,10 @@ class Starting:
                 await self._propose(proposal.terms.instruction)
             case "added":
                 await self._added(proposal)
+            case "tree":
+                own = proposal.terms.tree_kind is TreeKind.WORKTREE
+                self._wishes = replace(self._wishes, worktree=not own)
+                await self._propose(proposal.terms.instruction)
             case "practice":
                 self._wishes = replace(self._wishes, agent="practice", model=None, mode=None)
                 await self._propose(proposal.terms.instruction)

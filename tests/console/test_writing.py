@@ -9,6 +9,7 @@ from coordinator.api import (
     Say,
     StartRun,
 )
+from coordinator.terms import TreeKind
 from store.refusal import Refusal
 from store.vocab import RefusalReason
 from tests.console.driving import alone, burst, quiet, settled, typed
@@ -142,6 +143,17 @@ async def test_tab_takes_other_terms_and_another_brief_drops_them() -> None:
         await alone(app, pilot, "escape")
         assert app.drive.proposal is None
         assert app.drive.composer.text == "Fix it."
+
+
+async def test_t_on_the_terms_changes_between_a_tree_of_its_own_and_the_one_at_hand() -> None:
+    async with console(make_snapshot()) as (app, pilot, backend):
+        await typed(app, pilot, "Fix it.")
+        await alone(app, pilot, "enter")
+        await eventually(lambda: app.drive.terms.ripe)
+        own = app.drive.proposal is not None and app.drive.proposal.terms.tree_kind is TreeKind.WORKTREE
+        await alone(app, pilot, "t")
+        await eventually(lambda: len(backend.given(Propose)) == 2)
+        assert backend.given(Propose)[1].worktree is not own
 
 
 async def test_a_refused_proposal_keeps_the_brief() -> None:

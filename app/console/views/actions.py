@@ -121,10 +121,11 @@ def hints(at: Situation, table: tuple[Key, ...] = TABLE, *, most: int = 6) -> tu
 _HINTS: dict[Where, tuple[str, ...]] = {
     Where.COMPOSER: ("send", "newline", "to-keys", "interrupt", "stop", "next-waiting"),
     Where.CARD: ("answer", "card-scroll", "open-all", "card-back", "stop", "next-waiting"),
-    Where.TERMS: ("start", "preset", "full-form", "added-text", "practice", "terms-back"),
+    Where.TERMS: ("start", "preset", "full-form", "own-tree", "added-text", "terms-back"),
     Where.KEYS: ("write", "session-down", "scroll", "details", "new", "help"),
     Where.FILTER: ("filter-keep", "filter-clear", "stop", "next-waiting"),
     Where.SEARCH: ("search-keep", "search-back"),
+    Where.REVIEW: ("review-open", "review-filter", "review-texts", "review-spend", "review-part", "review-back"),
     Where.ANYWHERE: ("stop", "stop-all", "next-waiting", "quit"),
 }
 
