@@ -9,9 +9,9 @@ from store.pruning import Kept, Tombstone
 from store.verify import Difference
 
 WHY_KEPT = {
-    Kept.HELD: "its end is not settled",
+    Kept.HELD: "its end is not through",
     Kept.ATTENTION: "something of it waits for you",
-    Kept.DECISION: "an answer of it is open, undelivered or uncertain",
+    Kept.DECISION: "a question of it is open, or an answer of yours did not surely arrive",
     Kept.COMMAND: "something is being done to it",
     Kept.PINNED: "it is pinned",
     Kept.IMPORTING: "its import is not finished",
@@ -43,14 +43,14 @@ def difference(found: Difference) -> str:
 def pruned_line(stone: Tombstone) -> str:
     """What a tombstone tells. ``operator`` is made literal by the caller."""
     counts = f"{plural(stone.turns, 'turn')}, {plural(stone.events, 'event')}"
-    kept = f"; {plural(len(stone.kept), 'file')} of evidence kept" if stone.kept else ""
+    kept = f"; {plural(len(stone.kept), 'file')} kept" if stone.kept else ""
     return f"run {stone.run} ({stone.outcome}, ended {day(stone.ended_at)}, {counts}) on {day(stone.at)}{kept}"
 
 
 def sizes_line(found: Sizes) -> str:
     return (
-        f"ledger {size(found.ledger.bytes)}, spools {size(found.spool.bytes)} ({found.spool.parts}), "
-        f"evidence {size(found.evidence.bytes)}, worktrees {size(found.worktrees.bytes)} ({found.worktrees.parts})"
+        f"ledger {size(found.ledger.bytes)}, raw output {size(found.spool.bytes)} ({found.spool.parts}), "
+        f"kept files {size(found.evidence.bytes)}, worktrees {size(found.worktrees.bytes)} ({found.worktrees.parts})"
     )
 
 
@@ -62,7 +62,7 @@ def going_row(one: Going) -> tuple[str, ...]:
         str(one.run.outcome),
         plural(one.weight.turns, "turn"),
         plural(one.weight.events, "event"),
-        f"about {size(one.weight.bytes)}" + (f", spool {size(spooled)}" if spooled else ""),
+        f"about {size(one.weight.bytes)}" + (f", raw output {size(spooled)}" if spooled else ""),
     )
 
 
@@ -72,7 +72,7 @@ def kept_line(reason: Kept, ids: Sequence[int]) -> str:
 
 
 def spool_line(one: OldSpool) -> str:
-    return f"Spool of run {one.run}: {short_path(str(one.folder))}, {size(one.bytes)}."
+    return f"Raw output of run {one.run}: {short_path(str(one.folder))}, {size(one.bytes)}."
 
 
 def plan_sum(planned: Plan) -> str:
@@ -80,14 +80,19 @@ def plan_sum(planned: Plan) -> str:
     spooled = sum(spool.bytes for one in planned.runs for spool in one.spools)
     spools = sum(len(one.spools) for one in planned.runs) + len(planned.spools)
     spooled += sum(one.bytes for one in planned.spools)
-    return (
-        f"{plural(len(planned.runs), 'run')} (about {size(held)} in the ledger) and {plural(spools, 'spool')} "
-        f"({size(spooled)})"
-    )
+    said = []
+    if planned.runs:
+        said.append(f"{plural(len(planned.runs), 'run')} (about {size(held)} in the ledger)")
+    if spools:
+        said.append(f"the raw output of {plural(spools, 'run')} ({size(spooled)})")
+    return " and ".join(said) or "nothing"
 
 
 def done_lines(done: Pruned, freed: int) -> list[str]:
-    lines = [f"Pruned: {plural(len(done.runs), 'run')} and {plural(len(done.spools), 'spool')}."]
+    said = [plural(len(done.runs), "run")] if done.runs or not done.spools else []
+    if done.spools:
+        said.append(f"the raw output of {plural(len(done.spools), 'run')}")
+    lines = [f"Pruned: {' and '.join(said)}."]
     words = {kept.value: said for kept, said in WHY_KEPT.items()}
     lines += [f"Run {id} stayed: {words.get(why, 'it is gone')}." for id, why in done.refused]
     if freed > 0:

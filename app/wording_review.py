@@ -42,8 +42,8 @@ _PIECES: Final = {
     EvidenceKind.GIT_CONFIG: "settings of git",
 }
 _ENDS: Final = {
-    EndReason.HANDOFF: "says it is finished",
-    EndReason.BUDGET_EXHAUSTED: "budget is used up",
+    EndReason.HANDOFF: "says it is done",
+    EndReason.BUDGET_EXHAUSTED: "budget used up",
     EndReason.EXITED: "ended by itself",
     EndReason.REVOKED: "terms taken back",
     EndReason.SPAWN_FAILED: "could not be started",

@@ -72,8 +72,10 @@ async def watch(session: "HeldSession") -> None:
         return
     flying = session.state.turns[0].id if session.state.turns else None
     now = session.house.clock.monotonic()
-    was, awaited = session.turn_watch, bool(session.rows.open_decisions)
-    session.turn_watch = was.at(flying, awaited=awaited, now=now)
+    was = session.turn_watch
+    # An agent that is still starting has no turn to interrupt: how long that takes has a limit of its own.
+    still = bool(session.rows.open_decisions) or not session.state.ready
+    session.turn_watch = was.at(flying, awaited=still, now=now)
     session.set_deadline(TIMER, session.turn_watch.left(timeout, now))
     if flying is not None and flying != was.turn:
         # What was asked after the one before it is answered by this one.

@@ -161,15 +161,18 @@ def tombstones(tx: Tx) -> Iterator[Tombstone]:
     """What was pruned, the first first. One that cannot be read is left out: its entry is not as it was."""
     for entry in many(tx, entries.Entry, TOMBSTONES, {}):
         try:
-            body: dict[str, Any] = loads(entry.body)
-            kept = tuple(KeptFile(**one) for one in body.pop("kept"))
-            holds = tuple(body.pop("custody"))
-            stone = Tombstone(seq=entry.seq, at=entry.at, kept=kept, custody=holds, **body)
+            stone = _read(entry)
             span = (stone.run, stone.n, stone.first, stone.last)
         except (ValueError, KeyError, TypeError, AttributeError):
             continue
         if all(isinstance(one, int) and one > 0 for one in span):
             yield stone
+
+
+def _read(entry: entries.Entry) -> Tombstone:
+    body: dict[str, Any] = loads(entry.body)
+    kept = tuple(KeptFile(**one) for one in body.pop("kept"))
+    return Tombstone(seq=entry.seq, at=entry.at, kept=kept, custody=tuple(body.pop("custody")), **body)
 
 
 def covering(tx: Tx, seq: int) -> Tombstone | None:
@@ -273,12 +276,12 @@ def prune(
     for row in imports.of_run(tx, id):
         # Its entries are of the run's chain; the row stays, so its facts are told anew.
         entries.note(tx, entries.LEDGER_CHAIN, "import.kept", row)
-    entries.append(tx, entries.LEDGER_CHAIN, entries.PRUNED, body)
+    stone = entries.append(tx, entries.LEDGER_CHAIN, entries.PRUNED, body)
     ranges = tx.conn.execute(SEARCHED, {"run": id}).fetchall()
     tx.conn.executemany(FOUND, [{"first": first, "last": last} for first, last in ranges])
     for statement in FORGET:
         tx.conn.execute(statement, {"run": id, "authorization": run.authorization_id})
-    return next(one for one in tombstones(tx) if one.run == id)
+    return _read(stone)
 
 
 def forget_texts(tx: Tx, *, first: bool) -> bool:

@@ -260,7 +260,11 @@ class _Verifying:
             tracked = tuple(name for name in names(kind) if name not in kind.UNTRACKED)
             for key, expected in rows.items():
                 where = " ".join((noun, *map(str, key)))
-                row: Record | None = one(self._tx, kind, ONE_ROW[noun], dict(zip(kind.KEY, key, strict=True)))
+                try:
+                    row: Record | None = one(self._tx, kind, ONE_ROW[noun], dict(zip(kind.KEY, key, strict=True)))
+                except ValueError as problem:  # a word that is none of ours
+                    yield Difference(where=where, what="row", expected="one that can be read", found=str(problem))
+                    continue
                 if row is None:
                     yield Difference(where=where, what="row", expected="one", found="none")
                     continue

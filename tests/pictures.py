@@ -24,6 +24,7 @@ from textual.pilot import Pilot
 from app import config, paths
 from app.console.app import FootplateApp
 from app.console.options import ConsoleOptions
+from app.console.review.app import ReviewApp
 from app.wiring import open_backend
 from coordinator import rehearsal
 from coordinator.api import (
@@ -46,6 +47,7 @@ from coordinator.rehearsal.scratch import make_scratch_repository
 from store.refusal import Refusal
 from store.vocab import RunId
 from tests.console.driving import alone, ripe_card, settled, typed
+from tests.console.review.opened import Reviewed
 from tests.waiting import eventually
 
 FOLDER = Path(__file__).resolve().parents[1] / "screenshots"
@@ -189,9 +191,12 @@ async def house(home: Path) -> AsyncIterator[tuple[Backend, Path]]:
         replace(one, program=str(python), args=("-I", str(agent / "agent.py"))) if one.name == "practice" else one
         for one in builtin(environment)
     )
+    script = home / ".local" / "share" / "morning.toml"
+    script.parent.mkdir()
+    shutil.copy(SCRIPT, script)
     told = config.Config(operator="Mara", agent="practice", max_held_sessions=12)
     with open_backend(
-        told, own, profiles, environment=environment, repository=repository, practice_script=str(SCRIPT)
+        told, own, profiles, environment=environment, repository=repository, practice_script=str(script)
     ) as backend:
         assert not isinstance(backend, Refusal), backend
         await eventually(lambda: backend.snapshot().repository is not None)
@@ -325,12 +330,34 @@ async def looking(album: Album) -> None:
     await album.picture("light")
 
 
+async def reviewing(home: Path) -> None:
+    """The same ledger, looked through when no console is open any more."""
+    ledger = paths.find({"FOOTPLATE_HOME": str(home / ".footplate")}).ledger
+    app = ReviewApp(ledger, ConsoleOptions(home=str(home), now=RealClock().now))
+    async with app.run_test(size=WIDE) as pilot:
+        on = Reviewed(app, app.review, pilot)
+        await on.still()
+        app.review.list.runs.to(len(app.review.list.runs.items) - 1)  # the first of all
+        await on.still()
+        for name, keys in (
+            ("review", ()),
+            ("review-facts", ("enter", "tab", "tab")),
+            ("review-money", ("tab",)),
+            ("review-replay", ("r", *["full_stop"] * 9)),
+            ("review-search", ("escape", "escape", "f", *"flaky", "enter", "t")),
+        ):
+            await on.press(*keys)
+            (FOLDER / f"{name}.svg").write_text(without_links(app.export_screenshot(title="footplate")))
+            print(f"screenshots/{name}.svg", flush=True)
+
+
 def main() -> int:
     it_is_morning()
     with tempfile.TemporaryDirectory(prefix="footplate-pictures-") as folder:
         home = Path(folder) / "mara"
         os.environ["HOME"] = str(home)
         asyncio.run(draw(home))
+        asyncio.run(reviewing(home))
     return 0
 
 

@@ -154,16 +154,16 @@ def _tell_checked(checked: "Checked") -> None:
 
 def prune(
     older_than: Annotated[
-        str, typer.Option(metavar="AGE", help="Runs that ended longer ago: 90d, 12w. Without it, only spools go.")
+        str, typer.Option(metavar="AGE", help="Runs that ended longer ago: 90d, 12w. Without it, only raw output goes.")
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would go, and change nothing.")] = False,
     keep_evidence: Annotated[
-        bool, typer.Option("--keep-evidence", help="Write the runs' evidence to files before they go.")
+        bool, typer.Option("--keep-evidence", help="Write what was found in their trees to files before they go.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Without asking.")] = False,
     json: Json = False,
 ) -> int:
-    """Drop whole runs that ended long ago, and spools that are no longer needed; a tombstone stays for each run."""
+    """Drop whole runs that ended long ago, and raw output that is no longer needed; a tombstone stays for each run."""
     from app import wording_housekeeping as wording
     from app.cli import exits, opening, printing
     from app.cli.exits import Code

@@ -15,7 +15,7 @@ from textual.screen import Screen
 
 from app.console.deeds import Deeds
 from app.console.driver import Noise, Terminal
-from app.console.keys import Where
+from app.console.keys import Where, find
 from app.console.messages import (
     Answered,
     CardLeft,
@@ -56,11 +56,8 @@ class FootplateApp(TerminalApp):
     def __init__(self, backend: Backend, options: ConsoleOptions | None = None) -> None:
         super().__init__(options or ConsoleOptions())
         self.backend = backend
-        self.drive = Drive(
-            self.options, self.gate, self._glyphs(), self.table, backend.snapshot()
-        )
+        self.drive = Drive(self.options, self.gate, self._glyphs(), self.table, backend.snapshot())
         self.deeds = Deeds(self)
-        self.drive.on_key_in_keys = self.deeds.key
         self.drive.card.on_text_left = self.deeds.answering.keep_text
         self.drive.on_shown = self.deeds.viewing.watch_seen
         self.drive.writing_words = self.deeds.completing.words
@@ -139,9 +136,19 @@ class FootplateApp(TerminalApp):
             if isinstance(event, Noise):
                 self.deeds.promptly.heard(event.time)
                 return
+            if isinstance(event, events.Key) and self._done_in_keys(event):
+                self.deeds.promptly.heard(event.time)
+                return
         await super().on_event(event)
         if isinstance(event, events.InputEvent | events.Paste):
             self.deeds.promptly.heard(event.time)
+
+    def _done_in_keys(self, event: events.Key) -> bool:
+        """A key of the keys focus is dealt with here and now, in the order of the keys: passed on to whatever has the
+        focus it would be dealt with later, and the letters after ``/`` would be read as keys."""
+        if self.screen is not self.drive or self.drive.focus_place is not Where.KEYS:
+            return False
+        return find(event.key, Where.ANYWHERE, self.table) is None and self.deeds.key(event.key)
 
     pressed_at = 0.0
     """When the key came that is being handled; for bindings, which are not told."""

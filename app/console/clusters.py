@@ -1,7 +1,7 @@
 """Cutting a painted row at a cell without cutting a letter in two.
 
-Rich cuts between code points: an emoji of several, cut where a sheet lies over it, would leave a joiner or a skin colour
-behind that has a width of its own, and the whole row would be too wide. Here what is cut through becomes blanks.
+Rich cuts between code points: an emoji of several, cut where a sheet lies over it, would leave a joiner or a skin
+colour behind that has a width of its own, and the whole row would be too wide. Here what is cut through becomes blanks.
 """
 
 from functools import lru_cache

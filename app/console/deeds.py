@@ -88,11 +88,17 @@ class Deeds:
         self.colouring = Colouring(self)
         self.reviewing = Reviewing(self)
         parts = (
-            self.waiting_list, self.filtering, self.beside, self.returning, self.searching, self.opening,
+            self.waiting_list, self.beside, self.returning, self.searching, self.opening,
             self.colouring, self.reviewing,
         )  # fmt: skip
         of_parts: dict[str, Act] = {name: act for part in parts for name, act in part.acts().items()}
         self.acts: dict[str, Act] = {**of_parts, **self.history.acts(), **self.completing.acts(), **self._acts()}
+        self.to_text: dict[str, Callable[[], None]] = {
+            "search": self.searching.begin,
+            "filter": self.filtering.begin,
+            "write": self._write,
+        }
+        """What opens a text: done while the key is handled, so that the letters typed after it come there."""
 
     # ------------------------------------------------------------------------------------------------ the way to orders
 
@@ -169,7 +175,13 @@ class Deeds:
         row = find(key, Where.KEYS, self.app.table)
         if row is None:
             return False
-        self.spawn(self.do(row.action))
+        begin = self.to_text.get(canonical(row.action))
+        if begin is None:
+            self.spawn(self.do(row.action))
+        elif (dead := why_dead(canonical(row.action), self.drive.situation())) is not None:
+            self.say(dead)
+        else:
+            begin()
         return True
 
     async def do(self, action: str) -> None:
@@ -196,7 +208,9 @@ class Deeds:
             self.say(dead)
             return
         session, on_session, act = self.session, self.on_session.get(action), self.acts.get(action)
-        if session is not None and on_session is not None:
+        if (begin := self.to_text.get(action)) is not None:
+            begin()
+        elif session is not None and on_session is not None:
             await on_session(session)
         elif act is not None:
             await act()
@@ -213,7 +227,6 @@ class Deeds:
             "new-session": self._new_session,
             "session-down": lambda: self._next_session(1),
             "session-up": lambda: self._next_session(-1),
-            "write": self._write,
             "to-card": self._to_card,
             "resume": self._resume,
             "help": self._help,
@@ -235,8 +248,8 @@ class Deeds:
         await self.viewing.view(None)
         self.drive.composer.focus()
 
-    async def _write(self) -> None:
-        self.drive.composer.focus()
+    def _write(self) -> None:
+        self.drive.set_focus(self.drive.composer)
 
     async def _to_card(self) -> None:
         self.answering.to_card()

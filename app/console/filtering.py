@@ -3,7 +3,6 @@
 It hides nothing that waits: title, ``^O`` and the queue of ``a`` are over all sessions, whatever the list shows.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,11 +13,7 @@ class Filtering:
     def __init__(self, deeds: "Deeds") -> None:
         self._drive = deeds.drive
 
-    def acts(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
-        """By the action's name in the key table."""
-        return {"filter": self._begin}
-
-    async def _begin(self) -> None:
+    def begin(self) -> None:
         self._drive.begin_filter()
 
     def typed(self, words: str) -> None:

@@ -73,11 +73,11 @@ class Searching:
 
     def acts(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
         """By the action's name in the key table."""
-        return {"search": self._begin, "search-next": lambda: self._step(1), "search-previous": lambda: self._step(-1)}
+        return {"search-next": lambda: self._step(1), "search-previous": lambda: self._step(-1)}
 
     # -------------------------------------------------------------------------------------------------------- the field
 
-    async def _begin(self) -> None:
+    def begin(self) -> None:
         self._began = self._drive.transcript.place()
         self._run = self._drive.run_in_view
         self._drive.begin_search()

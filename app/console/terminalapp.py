@@ -10,6 +10,7 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.filter import ANSIToTruecolor
+from textual.worker import WorkerFailed
 
 from app.console import clusters
 from app.console.driver import Terminal
@@ -85,6 +86,8 @@ class TerminalApp(App[int]):
 
     def _handle_exception(self, error: Exception) -> None:
         """In place of Textual's, which prints a trace with every local in it: an agent's text, and secrets."""
+        # What broke in a worker comes wrapped: a person is told of the thing itself.
+        error = error.error if isinstance(error, WorkerFailed) and isinstance(error.error, Exception) else error
         self.broken = self.broken or error
         self._return_code = 1
         if self._exception is None:

@@ -109,7 +109,7 @@ def against_spool(tx: Tx, held: Custody, path: Path, notes: list[str]) -> Iterat
     run = runs.get(tx, held.run)
     if run is None or registry.create(run.driver, "again") is None:
         return
-    where = f"spool of run {held.run}"
+    where = f"raw output of run {held.run}"
     reading = _Reading(tx, held, run.driver, path)
     with closing(_kept(tx, held.run)) as kept:
         said = reading.events()

@@ -142,6 +142,15 @@ class Busy:
         if keys:
             pause(READ_FIRST)
 
+    def open_editor(self) -> None:
+        """Until it is there: a key that comes before the focus has moved does nothing."""
+        end = time.monotonic() + 30
+        while not self._editor.with_suffix(".pid").exists():
+            assert time.monotonic() < end, f"no editor: {self.last!r}"
+            for key in EDITOR:
+                self.type((key,))
+                pause(1.0)
+
     def stopped(self) -> Press:
         """Press the key, wait for the commit."""
         before, begun = self.count(GONE), time.monotonic()
@@ -268,8 +277,7 @@ def measure() -> list[Figure]:
         promptly = console.promptly()
         lags = {name: console.lags(name) for name in ("screen", "coordinator")}
         console.ready()
-        console.type(EDITOR)
-        wait_until(lambda: (console.ledger.parent.parent / "editor.pid").exists(), 20, "the editor")
+        console.open_editor()
         from_outside = [console.stopped_by_another() for _ in range(ROUNDS)]
     with busy("huge") as console:
         console.ready()

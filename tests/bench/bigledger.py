@@ -146,6 +146,8 @@ class _Run:
         self._number = number
         self._at = at
         self._offset = 0
+        self._told = 0
+        """What its agent told as its total."""
 
     def _tx(self, later: int = 0) -> Tx:
         self._at += later
@@ -194,11 +196,13 @@ class _Run:
         events.append(self._tx(), run=run, rows=rows)
         if chance.random() < 0.3:
             self._decision(run, id, operator)
-        cost = MicroUsd(int(chance.lognormvariate(11, 1)))
+        cost, at = MicroUsd(int(chance.lognormvariate(11, 1))), self._tx(chance.randint(1_000, 90_000))
+        guessed = chance.random() < 0.02
+        self._told = (0 if n == 1 else self._told) + (0 if guessed else cost)
         turns.settle(
-            self._tx(chance.randint(1_000, 90_000)), id=id, result=TurnResultKind.SUCCESS, cost=cost,
-            cost_known=CostKnowledge.GUESS if chance.random() < 0.02 else CostKnowledge.REPORTED,
-            cumulative=MicroUsd(cost * n),
+            at, id=id, result=TurnResultKind.SUCCESS, cost=cost,
+            cost_known=CostKnowledge.GUESS if guessed else CostKnowledge.REPORTED,
+            cumulative=None if guessed else MicroUsd(self._told),
             input_tokens=chance.randint(100, 9_000), output_tokens=chance.randint(50, 4_000),
             cache_read_tokens=chance.randint(0, 90_000), cache_write_tokens=chance.randint(0, 9_000),
             duration_ms=chance.randint(900, 90_000),

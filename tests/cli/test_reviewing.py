@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pexpect
@@ -32,7 +33,7 @@ def test_search_is_newest_first_by_fields_and_phrases(ledger: Path, tmp_path: Pa
             assert hit["snippet"][start:end].lower() == "cart"
     found = told["hits"][0]
     words = found["text"].split()
-    phrase = next(f"{a} {b}" for a, b in zip(words, words[1:], strict=False) if "cart" in (a, b) and (a + b).isalnum())
+    phrase = next(f"{a} {b}" for a, b in pairwise(words) if "cart" in (a, b) and (a + b).isalnum())
     name = found["repository"].rsplit("/", 1)[-1]
     again = footplate(home, "search", f"repo:{name}", phrase, "--ledger", str(ledger), "--json")
     hits = json.loads(again.out)["hits"]
@@ -114,5 +115,6 @@ def test_a_file_that_is_no_ledger_ends_in_one_sentence(tmp_path: Path) -> None:
     terminal.expect(pexpect.EOF)
     terminal.close()
     assert terminal.exitstatus == 1
-    assert "Traceback" not in terminal.before and "ledger" in terminal.before
+    said = str(terminal.before)
+    assert "Traceback" not in said and "ledger" in said
     assert bad.read_text().startswith("not a ledger")

@@ -11,6 +11,7 @@ from types import UnionType
 from typing import Any, Union, cast
 
 from rich.cells import cell_len
+from textual.screen import Screen
 
 from app.console.app import FootplateApp
 from app.console.views.ink import plain
@@ -142,7 +143,8 @@ def _parts(hint: Any) -> Iterator[Any]:
 
 
 def widgets_of(app: FootplateApp) -> Iterator[Lines]:
-    for screen in {app.drive, app.screen}:
+    screens: set[Screen[Any]] = {app.drive, app.screen}
+    for screen in screens:
         for widget in screen.query(Lines):
             if widget.display and all(one.display for one in widget.ancestors if hasattr(one, "display")):
                 yield widget

@@ -1,4 +1,4 @@
-"""Every state in which a console can be found: what is walked through with every key, and what hostile text is put into."""
+"""Every state in which a console can be found: each is walked through with every key, and gets hostile text."""
 
 from dataclasses import replace
 

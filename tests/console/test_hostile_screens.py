@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from app.console.options import ConsoleOptions
-from app.console.views.ink import plain
 from coordinator.api import (
     AttachedView,
     ConsoleSnapshot,
@@ -54,7 +53,7 @@ def stuffed() -> ConsoleSnapshot:
     refused = Refusal(RefusalReason.NO_COMMIT, {"path": "/home/mara"})
     return replace(
         crowd_of_waits(),
-        sessions=(replace(busy, terms=replace(busy.terms, rules=("Bash(git:*)",))), *crowd_of_waits().sessions[1:]),  # type: ignore[type-var]
+        sessions=(replace(busy, terms=replace(busy.terms, rules=("Bash(git:*)",))), *crowd_of_waits().sessions[1:]),
         repository=RepositoryView(path="/x", branch="main", head="a1", dirty_files=0, problem=refused),
         storage_trouble="the disk is full",
     )
@@ -115,7 +114,7 @@ async def test_in_what_is_led_to(name: str) -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_in_all_that_an_agent_tells(name: str) -> None:
     snapshot = make_snapshot(checkout())
-    async with console(snapshot, SIZES[len(name) % 3]) as (app, pilot, backend):
+    async with console(snapshot, SIZES[len(name) % 3]) as (app, pilot, _):
         view = app.drive.transcript
         view.show(snapshot.sessions[0], page(snapshot, HOSTILE[name]))
         await alone(app, pilot, "escape")
@@ -132,7 +131,8 @@ async def test_in_all_that_an_agent_tells(name: str) -> None:
 async def test_in_what_is_answered_said_and_typed(name: str) -> None:
     """Refusals, what was said before, files, the start form, a search, a filter, a paste: each with the same string."""
     said = HOSTILE[name]
-    async with console(Spoiler().spoil(make_snapshot(checkout(decisions=()))), SIZES[len(name) % 3]) as (app, pilot, backend):
+    snapshot = Spoiler(spare=True).spoil(make_snapshot(checkout(decisions=())))
+    async with console(snapshot, SIZES[len(name) % 3]) as (app, pilot, backend):
         backend.said = (SaidOnce(turn=TurnId("t"), at=backend.snapshot().now, text=said, whole=True, bytes=1),)
         backend.files = (said, f"src/{said}.py")
 
@@ -189,4 +189,3 @@ async def test_in_the_terms_of_a_new_session(name: str) -> None:
         await settled(pilot)
         assert faults(app) == []
         screen_rows(app)
-

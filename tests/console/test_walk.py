@@ -15,7 +15,7 @@ from app.console.views.ink import plain
 from app.wording import forbidden_in
 from coordinator.api import FeedEvent, ReadTranscript, SaveDraft, TranscriptPage
 from coordinator.drivers import base
-from store.vocab import RunId
+from store.vocab import Millis, RunId
 from tests.console.driving import burst, settled
 from tests.console.hostile import faults, screen_rows, widgets_of
 from tests.console.opened import console
@@ -53,7 +53,7 @@ def page(run: RunId) -> TranscriptPage:
     ]
     return TranscriptPage(
         events=tuple(
-            FeedEvent(run=run, turn=None, at=1_799_999_000_000, event=event, key=(number * 10, 0))
+            FeedEvent(run=run, turn=None, at=Millis(1_799_999_000_000), event=event, key=(number * 10, 0))
             for number, event in enumerate(told, 1)
         )
     )
@@ -71,7 +71,7 @@ def seen(app: FootplateApp, backend: FakeBackend) -> Hashable:
     )  # fmt: skip
 
 
-async def back(app: FootplateApp, pilot: "Pilot[int]", backend: FakeBackend, name: str) -> None:
+async def back(app: FootplateApp, pilot: "Pilot[int]", backend: FakeBackend, name: str, run: RunId | None) -> None:
     """Into the state as it was: the sheet away, the session back, the focus in the keys or where the state has it."""
     while app.screen is not app.drive:
         app.pop_screen()
@@ -80,6 +80,8 @@ async def back(app: FootplateApp, pilot: "Pilot[int]", backend: FakeBackend, nam
     app.deeds.searching.clear()
     backend.push(STATES[name].snapshot())
     app.take()
+    if app.drive.run_in_view != run:
+        await app.deeds.viewing.view(run)
     app.drive.hush()
     app.drive.focus_keys()
     await settled(pilot)
@@ -122,12 +124,13 @@ async def test_every_key_does_something_or_says_why_not(name: str, size: tuple[i
             await scene.act(app, pilot, backend)
         await settled(pilot)
         check(app, "as it is")
+        run = app.drive.run_in_view
         for row in TABLE:
             if row.action in OUTSIDE or row.where not in (Where.ANYWHERE, Where.KEYS):
                 continue
             for key in row.keys[:1] if row.inner is False else row.keys:
                 if row.where is Where.KEYS:
-                    await back(app, pilot, backend, name)
+                    await back(app, pilot, backend, name, run)
                 before = seen(app, backend)
                 burst(app, key)
                 await changed(app, pilot, backend, before)
@@ -148,12 +151,13 @@ async def test_every_row_of_the_command_list_is_alive_or_has_a_reason(name: str)
     async with console(scene.snapshot(), SIZES[list(STATES).index(name) % 3], scene.options) as (app, pilot, backend):
         if scene.act is not None:
             await scene.act(app, pilot, backend)
+        run = app.drive.run_in_view
         for offer in offers(app.drive.situation(), app.table):
             if offer.dead is not None:
                 assert sentence_like(offer.dead) and forbidden_in(offer.dead) == [], offer
             if offer.action in OUTSIDE:
                 continue
-            await back(app, pilot, backend, name)
+            await back(app, pilot, backend, name, run)
             before = seen(app, backend)
             await app.deeds.do(offer.action)
             await changed(app, pilot, backend, before)

@@ -1,6 +1,8 @@
 """The longest that one turn may work: the stopwatch alone, and what a held run does when it comes."""
 
 import asyncio
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,16 +11,18 @@ from hypothesis import given, strategies as st
 from coordinator.api import AnswerDecision, Done, LeaveAll, Say
 from coordinator.custody.processes import carriers
 from coordinator.drivers.base import Allow
+from coordinator.session import HeldSession
+from coordinator.steps import Step
 from coordinator.turntimeout import TurnWatch
 from store import attention
 from store.vocab import AttentionKind, DecisionState, EndReason, RunId, RunOutcome, TurnId, TurnResultKind, TurnState
-from tests.coordinator.held import QUICK, bash, holding, script
+from tests.coordinator.held import Holding, bash, holding, script
 from tests.coordinator.test_adopt import Killed
 from tests.coordinator.test_worklimit import PATIENT, Moved
+from tests.coordinator.weather import at, working
 from tests.waiting import eventually
 
 A, B = TurnId("a"), TurnId("b")
-SHORT = replace(QUICK, turn_timeout=0.5)
 TEN_MINUTES = replace(PATIENT, turn_timeout=600.0)
 
 
@@ -50,8 +54,10 @@ def test_only_time_that_was_worked_counts(steps: list[tuple[float, bool]]) -> No
 
 
 async def test_it_interrupts_then_asks_and_a_new_turn_answers_it(tmp_path: Path) -> None:
-    async with holding(tmp_path, timing=SHORT) as held:
-        run = await held.start("go " + script({"do": "silence"}))
+    clock = Moved()
+    async with holding(tmp_path, timing=TEN_MINUTES, clock=clock) as held:
+        run = await working(held)
+        clock.minutes(11)
         view = await held.until(run, lambda v: v.turns[0].state is TurnState.SETTLED)
         assert view.turns[0].result is TurnResultKind.INTERRUPTED and view.outcome is None
         ledger = held.coordinator.house.ledger
@@ -69,11 +75,44 @@ async def test_it_interrupts_then_asks_and_a_new_turn_answers_it(tmp_path: Path)
 
 
 async def test_where_it_was_chosen_it_ends_the_run(tmp_path: Path) -> None:
-    async with holding(tmp_path, timing=SHORT, at_timeout="fence") as held:
-        run = await held.start("go " + script({"do": "silence"}))
+    clock = Moved()
+    async with holding(tmp_path, timing=TEN_MINUTES, clock=clock, at_timeout="fence") as held:
+        run = await working(held)
+        clock.minutes(11)
         view = await held.until(run, lambda v: v.outcome is not None)
         assert (view.outcome, view.reason) == (RunOutcome.INTERRUPTED, EndReason.TURN_TIMEOUT)
         assert carriers(held.coordinator.sessions[run].nonce) == []
+
+
+async def test_an_agent_that_is_slow_to_start_is_no_long_turn(tmp_path: Path) -> None:
+    clock, stopped = Moved(), list[int]()
+    patient = replace(TEN_MINUTES, start_timeout=86_400.0)
+    async with holding(tmp_path, timing=patient, clock=clock, at_timeout="fence") as held:
+
+        def stop() -> None:
+            """In the middle of its start it hears nothing more."""
+            stopped.extend(carriers(only(held).nonce))
+            for pid in stopped:
+                os.kill(pid, signal.SIGSTOP)
+
+        with at(Step.AGENT_STAMPED, stop):
+            starting = asyncio.create_task(held.start("go " + script({"text": "done"})))
+            await eventually(lambda: stopped and only(held).turn_watch.turn)
+        clock.minutes(11)
+        run = only(held).run_id
+        await held.do(Say(run=run, text="later " + script({"text": "two"})))
+        view = await held.until(run, lambda v: v.queued or v.outcome)
+        assert view.outcome is None and view.ending is None
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+        assert await starting == run
+        view = await held.until(run, lambda v: len(v.turns) == 2 and v.turns[1].state is TurnState.SETTLED)
+        assert [turn.result for turn in view.turns] == [TurnResultKind.SUCCESS] * 2
+
+
+def only(held: Holding) -> HeldSession:
+    (session,) = held.coordinator.sessions.values()
+    return session
 
 
 async def test_a_question_that_waits_for_hours_is_no_long_turn(tmp_path: Path) -> None:

@@ -21,10 +21,12 @@ from store import (
     settings,
     stops,
 )
+from store.authorizations import Authorization
 from store.canonical import digest
 from store.events import BEFORE_ALL
 from store.pruning import Kept, KeptFile, Tombstone
 from store.refusal import Refusal
+from store.rows import names, values
 from store.tx import Tx
 from store.verify import NOUNS, Noted, verify
 from store.vocab import AttentionKind, CommandVerb, DecisionKind, RunId
@@ -63,7 +65,7 @@ def test_a_run_goes_whole_and_a_tombstone_stays(tx: Tx, which: RunId) -> None:
     assert verify(tx) is None and list(bookcheck.unsound(tx)) == []
     assert entries.entries_of(tx, which) == []
     for noun, kind in NOUNS.items():
-        if "run" in kind.__dataclass_fields__ and noun != "import":
+        if "run" in names(kind) and noun != "import":
             left = tx.conn.execute(f"SELECT count(*) FROM {kind.TABLE} WHERE run = :run", {"run": which}).fetchone()
             assert left == (0,), noun
     other = ONE + TWO - which
@@ -159,8 +161,8 @@ def test_no_entry_goes_without_a_tombstone_that_names_its_head(tx: Tx) -> None:
         with pytest.raises(sqlite3.IntegrityError, match=match):
             tx.conn.execute(statement)
 
-    for run in (0, 1, 2):
-        refused(f"DELETE FROM entries WHERE run = {run}")
+    for chain in (0, 1, 2):
+        refused(f"DELETE FROM entries WHERE run = {chain}")
     n, hash = entries.head(tx, ONE)
     tx.conn.execute("SAVEPOINT s")
     entries.append(tx, entries.LEDGER_CHAIN, entries.PRUNED, {"run": 1, "n": n, "hash": "f" * 64})
@@ -210,11 +212,8 @@ def test_a_row_of_a_run_that_is_gone_is_one_that_no_entry_tells_of(tx: Tx) -> No
     kept = authorizations.get(tx, runs.get(tx, ONE).authorization_id)  # type: ignore[union-attr]
     assert kept is not None
     gone(tx)
-    tx.conn.execute(
-        f"INSERT INTO authorizations ({', '.join(kept.__dataclass_fields__)}) VALUES"
-        f" ({', '.join(':' + name for name in kept.__dataclass_fields__)})",
-        {name: getattr(kept, name) for name in kept.__dataclass_fields__},
-    )
+    given = {name: getattr(kept, name) for name in names(Authorization)}
+    tx.conn.execute(f"INSERT INTO authorizations {values(Authorization)}", given)
     found = verify(tx)
     assert found is not None and (found.where, found.what) == (f"authorization {kept.id}", "row")
 
@@ -247,7 +246,7 @@ def test_pruned_texts_leave_the_index_bit_by_bit(tx: Tx) -> None:
     assert b"slates" not in raw and b"gutter" not in raw
 
 
-# -------------------------------------------------------------------------------------------------- rows that make sense
+# ------------------------------------------------------------------------------------------------- rows that make sense
 
 
 BROKEN = {

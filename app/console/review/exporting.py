@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WORDS: Final = {
     Format.MARKDOWN: "Markdown: to read anywhere",
-    Format.HTML: "a page: for any browser, nothing is loaded from elsewhere",
+    Format.HTML: "HTML: for any browser, nothing is loaded from elsewhere",
     Format.JSON_LINES: "JSON lines: for programs",
     Format.CSV: "a table of the turns",
     Format.BUNDLE: "a bundle: the ledger's own rows, which footplate verify can check",

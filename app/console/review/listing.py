@@ -54,6 +54,8 @@ class Listing(Vertical):
         self.marked: dict[RunId, None] = {}
         self._more: object = None
         """Where the list goes on; None: all of it is here."""
+        self.read = False
+        """Whether the first page was read."""
         self._reading_on = False
         self._to_the_end = False
         self._most = 0
@@ -116,13 +118,15 @@ class Listing(Vertical):
     @property
     def words(self) -> str:
         """Which list it is, in which order, how much of it is here."""
+        if not self.read:
+            return ""
         more = "+" if self._more is not None else ""
-        count = f"{len(self.here.items):,}{more}"
+        count = len(self.here.items)
         match self.mode:
             case "runs":
-                return f"{count} runs, {SORTS[self.sort]}"
+                return f"{count:,}{more} {'run' if count == 1 else 'runs'}, {SORTS[self.sort]}"
             case "hits":
-                return f"{count} places, newest first"
+                return f"{count:,}{more} {'place' if count == 1 else 'places'}, newest first"
             case _:
                 return f"money {BY[self.by]}"
 
@@ -196,6 +200,7 @@ class Listing(Vertical):
             case _:
                 rows = await self._read_spend()
                 said = spend_sum(rows)
+        self.read = True
         self.post_message(self.Read(said))
         self.post_message(self.Lit())
 

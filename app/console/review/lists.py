@@ -65,6 +65,10 @@ class ListPane(Lines, Generic[T], can_focus=True):
         self.items = list(rows)
         self.at, self._first = 0, 0
         self._light(at, 1)
+        if not at:
+            # What stands before the first row that can be lit is read first.
+            self._first = 0
+            self.paint()
 
     def extend(self, rows: Iterable[T]) -> None:
         self.items.extend(rows)
@@ -77,7 +81,11 @@ class ListPane(Lines, Generic[T], can_focus=True):
     # ------------------------------------------------------------------------------------------------------------ moves
 
     def move(self, by: int) -> None:
-        self._light(self.at + by, 1 if by > 0 else -1)
+        """To another row; where the lit one is out of sight, first to that."""
+        if not self._first <= self.at < self._first + self.tall:
+            self._light(self.at, 1)
+        else:
+            self._light(self.at + by, 1 if by > 0 else -1)
 
     def to(self, at: int) -> None:
         self._light(at, 1)

@@ -78,6 +78,7 @@ class RunPane(Vertical):
         self.page, self.said = None, said
         for pane in (self.turns, self.facts, self.money):
             pane.show(())
+        self._show_part()
         self.paint()
 
     def show(self, page: RunPage, conversation: TranscriptPage, spent: tuple[SpendRow, ...]) -> None:
@@ -89,6 +90,7 @@ class RunPane(Vertical):
         self.money.empty = "nothing was spent"
         self.money.show(spent)
         self._show_facts()
+        self._show_part()
         self.paint()
 
     def _show_facts(self) -> None:
@@ -123,11 +125,13 @@ class RunPane(Vertical):
 
     def go(self, part: str) -> None:
         self.part = part
-        for name, widget in (
-            ("turns", self.turns), ("conversation", self.transcript), ("facts", self.facts), ("money", self.money)
-        ):  # fmt: skip
-            widget.display = name == part
+        self._show_part()
         self.paint()
+
+    def _show_part(self) -> None:
+        shown = self.shown
+        for widget in (self.turns, self.transcript, self.facts, self.money):
+            widget.display = widget is shown and self.page is not None
 
     def to_decision(self, decision: DecisionId) -> bool:
         at = row_of_decision(tuple(self.facts.items), decision)

@@ -89,7 +89,7 @@ class Presses:
             case "tab" | "shift+tab":
                 review.next_part(1 if key == "tab" else -1)
             case "slash" if not review.in_list and review.pane.part == "conversation" and review.pane.page is not None:
-                review.looks(review.looking.acts()["search"])
+                review.looking.begin()
             case "f" | "slash":
                 review.remove_class("-alone")
                 review.line.begin()

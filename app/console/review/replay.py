@@ -148,6 +148,9 @@ class Replay:
         if self._more and not self._reading and len(self._line.moments) - playing.shown < AHEAD:
             self._reading = True
             self._pane.run_worker(self._read_on(), group="replay")
+        if self._over(playing):
+            # What is known only after the last event: how its turn ended, how the run did.
+            self._pane.transcript.update_session(self._page.session)
         after = replaying.wait(playing, self._line)
         if after is not None:
             self._timer = self._pane.set_timer(after / 1000, self._tick)
@@ -199,6 +202,9 @@ class Replay:
         self._pane.transcript.following = True
         self._pane.transcript.show(session, TranscriptPage(events=events, more_before=more))
 
+    def _over(self, playing: Playing) -> bool:
+        return playing.shown >= len(self._line.moments) and not self._more
+
     # ------------------------------------------------------------------------------------------------------------ words
 
     def words(self) -> str:
@@ -206,8 +212,7 @@ class Replay:
         playing = self.playing
         if playing is None:
             return ""
-        over = playing.shown >= len(self._line.moments) and not self._more
-        how = "at its end" if over else "stands" if playing.paused else f"{playing.speed}×"
+        how = "at its end" if self._over(playing) else "stands" if playing.paused else f"{playing.speed}×"
         at = self._events[max(playing.shown - self._gone, 1) - 1]
         turn = next((one.n for one in self._page.session.turns if one.id == at.turn), None)
         told = [f"replay {how}", f"turn {turn}" if turn is not None else "", f"event {playing.shown:,}"]

@@ -64,7 +64,6 @@ class Review(Sheet[None]):
     Review #review-turns, Review #review-facts, Review #review-money { height: 1fr; }
     Review #review-conversation { height: 1fr; padding: 0 1; background: $fp-base; }
     Review #search { height: 1; padding: 0 1; display: none; }
-    Review.-searching #search { display: block; }
     Review #review-hints { height: 1; background: $fp-side; }
     Review.-sums #review-run { display: none; }
     Review.-alone #review-run { display: block; }
@@ -89,6 +88,7 @@ class Review(Sheet[None]):
         self._home = home
         self.leave = leave
         self._source: ReviewSource | None = None
+        self._opened = asyncio.Event()
         self._sizes: Sizes | None = None
         self._said = Span("")
         self._wrong = ""
@@ -133,6 +133,7 @@ class Review(Sheet[None]):
 
     async def _open(self) -> None:
         found = await ReviewSource.open(self.path, now=self.clock)
+        self._opened.set()
         if isinstance(found, Refusal):
             self.pane.clear("nothing is shown")
             self.say(sentence(found))
@@ -147,6 +148,7 @@ class Review(Sheet[None]):
 
     async def ask(self, fn: Callable[[Tx], T], /) -> T | None:
         """Read the ledger; None: it could not be read, and that was said."""
+        await self._opened.wait()
         source = self._source
         if source is None:
             return None
@@ -231,10 +233,12 @@ class Review(Sheet[None]):
 
     def begin_search(self) -> None:
         self.add_class("-searching")
+        self.pane.search_line.display = True
         self.pane.search_line.begin()
 
     def end_search(self) -> None:
         self.remove_class("-searching")
+        self.pane.search_line.display = False
         self.pane.transcript.focus()
 
     def tell_search(self, words: str) -> None:
@@ -258,6 +262,9 @@ class Review(Sheet[None]):
         wanted = filters.parse(message.text)
         self._wrong = sentence(wanted) if isinstance(wanted, Refusal) else ""
         self.paint()
+        if isinstance(wanted, Refusal):
+            # What stands before the piece that is wrong, which is mostly being typed, narrows as before.
+            wanted = filters.parse(message.text.rstrip().rpartition(" ")[0])
         if not isinstance(wanted, Refusal):
             self.list.narrow(wanted, after=TYPING)
 

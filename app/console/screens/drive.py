@@ -68,8 +68,6 @@ class Drive(Screen[None]):
         """A sheet lies over it."""
         self.proposal: Proposal | None = None
         self.said: Span = Span("")
-        self.on_key_in_keys: Callable[[str], bool] = lambda key: False
-        """What a key in the keys focus does; set by the app."""
         self.on_shown: Callable[[], None] = lambda: None
         self.writing_words: Callable[[], str] = lambda: ""
         """What Enter would do with what stands in the composer; set by the app."""
@@ -274,10 +272,12 @@ class Drive(Screen[None]):
 
     def begin_search(self) -> None:
         self.add_class("-searching")
+        self.search_line.display = True
         self.search_line.begin()
 
     def end_search(self) -> None:
         self.remove_class("-searching")
+        self.search_line.display = False
         self.focus_keys()
 
     def tell_search(self, words: str) -> None:
@@ -288,8 +288,13 @@ class Drive(Screen[None]):
             self.say(f"/{self.search_line.text}   {words}   n N next, before   Esc done", "grey")
 
     def begin_filter(self) -> None:
-        self.add_class("-filtering")  # what is not displayed cannot have the focus
+        self._filter_shown(True)
         self.filter_line.begin(self.filter_words)
+
+    def _filter_shown(self, shown: bool) -> None:
+        # Not by the style sheet, which is read later: what is not displayed cannot have the focus.
+        self.set_class(shown, "-filtering")
+        self.filter_line.display = shown
 
     def end_filter(self) -> None:
         self.focus_keys()
@@ -437,15 +442,10 @@ class Drive(Screen[None]):
         self.on_shown()
 
     def on_descendant_focus(self) -> None:
-        self.set_class(self.focused is self.filter_line, "-filtering")
+        self._filter_shown(self.focused is self.filter_line)
         self._paint_away()
         self.paint_hints()
 
     def on_descendant_blur(self) -> None:
-        self.set_class(self.focused is self.filter_line, "-filtering")
+        self._filter_shown(self.focused is self.filter_line)
         self.paint_hints()
-
-    def on_key(self, event: events.Key) -> None:
-        if self.focus_place is Where.KEYS and self.on_key_in_keys(event.key):
-            event.stop()
-            event.prevent_default()

@@ -11,7 +11,6 @@ from app.console.screens.sheet import Sheet
 from app.console.views.ink import Span, cut, literal
 from app.console.widgets.lines import Lines
 
-
 LABEL = 28
 
 

@@ -80,7 +80,11 @@ def _background(session: SessionView, width: int, glyphs: Glyphs) -> list[Line]:
         }.get(task.state, (glyphs.idle, "grey"))
         kind = "agent" if task.kind == "agent" else ""
         left: Line = (Span(f"{glyph} ", ink), Span(one_line(task.title), "text"))
-        rows.append(sides(left, (Span(kind or ("" if task.state == "running" else cut(one_line(task.state), 8)), "grey"),), width))
+        rows.append(
+            sides(
+                left, (Span(kind or ("" if task.state == "running" else cut(one_line(task.state), 8)), "grey"),), width
+            )
+        )
     if len(session.background) > BACKGROUND_ROWS:
         rows.append((Span(f"  {len(session.background) - BACKGROUND_ROWS} more", "grey"),))
     return rows

@@ -51,7 +51,7 @@ class _Columns:
 
 def _columns(width: int) -> _Columns:
     full = width >= WIDE
-    agent, repository, end = (9, 12, 20) if full else (0, 11, 15)
+    agent, repository, end = (9, 12, 20) if full else (0, 11, 16)
     fixed = 2 + 6 + 1 + repository + 2 + 13 + 8 + 2 + end + (agent + 1 + 7 + 6 if full else 0)
     return _Columns(max(width - fixed, 8), agent, repository, end, full)
 
@@ -205,7 +205,7 @@ def turn_row(turn: TurnView, width: int, now: Millis) -> Line:
     source = turn_source(turn)
     how = turn_line(turn)
     bad = turn.failure is not None or turn.result is TurnResultKind.ERROR
-    told = failure(turn.failure).split(":")[0] if turn.failure is not None else "" if how == "done" else how
+    told = failure(turn.failure).split(":")[0] if turn.failure is not None else "" if how == "done" else how.split(":")[0]
     left = (
         _right(str(turn.n), 6, "grey"),
         Span("  "),

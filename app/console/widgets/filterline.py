@@ -29,7 +29,8 @@ class FilterLine(Lines, can_focus=True):
     def begin(self, words: str) -> None:
         self.words = words
         self.draw()
-        self.focus()
+        # At once: the next letters may be on their way already, and they belong here.
+        self.screen.set_focus(self)
 
     def draw(self) -> None:
         self.put(

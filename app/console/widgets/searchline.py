@@ -30,7 +30,8 @@ class SearchLine(Lines, can_focus=True):
     def begin(self) -> None:
         self.text = self._told = ""
         self.draw()
-        self.focus()
+        # At once: the next letters may be on their way already, and they belong here.
+        self.screen.set_focus(self)
 
     def tell(self, words: str) -> None:
         self._told = words

@@ -54,6 +54,10 @@ class Reviewed:
         await self.type(text)
         await self.press("enter")
 
+    def alone(self) -> bool:
+        """Whether the run has the screen for itself."""
+        return self.review.alone
+
     @property
     def rows(self) -> list[str]:
         """All that is painted, row by row."""

@@ -32,11 +32,11 @@ async def test_it_opens_on_the_runs_and_the_newest_of_them(practiced: Path) -> N
 async def test_enter_gives_the_run_the_screen_and_esc_steps_back_until_it_is_left(practiced: Path) -> None:
     async with reviewing(practiced) as on:
         await on.press("enter")
-        assert on.review.alone and not on.review.list.display
+        assert on.alone() and not on.review.list.display
         await on.press("tab")
         assert on.review.pane.part == "conversation" and on.review.pane.transcript.has_focus
         await on.press("escape")
-        assert not on.review.alone and on.review.in_list
+        assert not on.alone() and on.review.in_list
         await on.filter("repo:tree")
         await on.press("t", "escape")
         assert on.review.list.mode == "runs"
@@ -78,9 +78,10 @@ async def test_a_turn_leads_into_the_conversation_and_back(practiced: Path) -> N
 async def test_what_changed_can_be_read(practiced: Path) -> None:
     async with reviewing(practiced) as on:
         await on.press("enter", "tab", "tab", "G", "enter")
-        assert isinstance(on.app.screen, Text)
+        over = on.app.screen
+        assert isinstance(over, Text)
         await on.press("escape")
-        assert on.app.screen is on.review
+        assert not over.is_current
 
 
 async def test_money_is_shown_by_turn_and_in_all_groups(practiced: Path) -> None:
@@ -110,7 +111,7 @@ async def test_what_was_said_is_found_and_gone_to(practiced: Path) -> None:
         await eventually(lambda: transcript.found_line is not None)
         assert transcript.found_line is not None
         assert "never" in transcript.lines[transcript.found_line].text
-        assert transcript.has_focus and on.review.alone
+        assert transcript.has_focus and on.alone()
 
 
 async def test_each_place_that_is_found_is_gone_to(practiced: Path) -> None:
@@ -125,6 +126,10 @@ async def test_each_place_that_is_found_is_gone_to(practiced: Path) -> None:
             await on.press("enter")
             assert on.review.pane.part == "conversation", on.review.list.hits.items[at]
             assert "does not show" not in on.text
+            transcript, hit = on.review.pane.transcript, on.review.list.hits.items[at]
+            if hit.kind == "turn" and hit.turn is not None:
+                header = transcript.model.line_of_turn(hit.turn)
+                assert header is not None and header <= transcript.current_line() <= header + 2
             await on.press("escape")
             assert on.review.in_list
 
@@ -139,7 +144,7 @@ async def test_search_within_the_run_and_its_end(practiced: Path) -> None:
         assert "2 of 2, n and N go on" in on.text
         await on.press("n")
         await on.press("escape")
-        assert on.review.alone and on.review.pane.transcript.found_line is None
+        assert on.alone() and on.review.pane.transcript.found_line is None
 
 
 # ---------------------------------------------------------------------------------------------------- filters and pages
@@ -154,6 +159,7 @@ async def test_a_bad_filter_is_one_sentence_and_takes_nothing_away(many: Path) -
         await on.type(" nonsense:1")
         assert "nonsense:1 is no filter" in on.text and "repo:, agent:" in on.text
         assert forbidden_in(on.text) == []
+        assert 0 < len(on.review.list.runs.items) < before
         await on.press("escape")
         assert on.review.line.text == "repo:orders" and "is no filter" not in on.text
 
@@ -216,7 +222,7 @@ async def test_marked_runs_are_exported_and_nothing_is_overwritten(
         assert made.read_text().count("\n# ") + made.read_text().startswith("# ") == 2
 
 
-# ------------------------------------------------------------------------------------------------------- what it must not
+# ----------------------------------------------------------------------------------------------------- what it must not
 
 
 async def test_it_changes_no_byte_of_the_ledger(practiced: Path) -> None:
