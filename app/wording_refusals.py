@@ -232,12 +232,12 @@ def _fill(place: "re.Match[str]", facts: Mapping[str, Fact]) -> str:
         case "clock" if isinstance(value, int):
             return clock_seconds(value)
         case "run" | "Run":
-            return f"{form} {value}"
+            return f"{form} {others_words(str(value))}"
         case "ending":
             return end_reason(str(value))
         case "image":
-            return image_problem(str(value))
+            return image_problem(others_words(str(value)))
         case "field":
-            return _FIELDS.get(str(value), str(value).replace("_", " "))
+            return _FIELDS.get(str(value), others_words(str(value).replace("_", " ")))
         case _:
             return others_words(str(value))

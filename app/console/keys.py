@@ -125,7 +125,7 @@ TABLE: tuple[Key, ...] = (
     _key("search", "slash", K, "search this conversation", "search", shown="/"),
     _key("search-next", "n", K, "the next match", listed=False),
     _key("search-previous", "N", K, "the match before", listed=False),
-    _key("open", "o", K, "open what the cursor is on: all of a long text, a file at its line, a page", "open"),
+    _key("open", "o", K, "open what the cursor is on: a long text, a file at its line, a link", "open"),
     _key("filter", "F", K, "show only some sessions in the list", "filter"),
     _key("beside", "vertical_line", K, "a second session beside this one, or only one again", shown="|"),
     _key("swap", "b", K, "bring the session beside this one into view"),

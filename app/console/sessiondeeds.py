@@ -74,9 +74,12 @@ class SessionDeeds:
         self._deeds.spawn(self._deeds.quietly(LookAtProcesses(run=session.run)), aside=True)
 
     async def _panel(self, session: SessionView) -> None:
+        if self._drive.zoomed:
+            self._deeds.say("the conversation stands alone: z brings the rest back, and the panel with it")
+            return
         self._drive.panel_wanted = not self._drive.panel_wanted
         self._drive.paint()
-        if self._drive.panel_wanted and not self._drive.columns.panel and not self._drive.zoomed:
+        if self._drive.panel_wanted and not self._drive.columns.panel:
             self._deeds.say(f"beside a second session the panel needs a screen of {BOTH} columns")
 
     async def _zoom(self, session: SessionView) -> None:

@@ -20,6 +20,7 @@ OWN = re.compile(
     r"|\x1b\[\d*(?:;\d*)?[HABCDGdJK]"  # the cursor, and blank cells
     r"|\x1b\[\?(?:25|7|1000|1002|1003|1004|1006|1015|1016|1049|2004|2026|2027|2031|2048)(?:;\d+)*[hl]"  # modes
     r"|\x1b\[\?(?:2026|2048|2031|2027|1016)\$p|\x1b\[>\d+u|\x1b\[<u|\x1b\[\?u|\x1b\[\d+;\d+r|\x1b\[\?\d+;\d+[lh]"
+    r"|\x1b\]22;[a-z-]*\x07"  # the shape of the mouse's pointer
     r"|[\r\n]"
 )
 HIDDEN = re.compile(

@@ -17,6 +17,7 @@ from coordinator.drivers import registry
 from coordinator.drivers.base import TRANSIENT
 from store import (
     authorizations,
+    bookcheck,
     control_writes,
     custody,
     decisions,
@@ -81,6 +82,7 @@ async def check(ledger: Ledger, spool: Path, tree: Path, *, output_lost: bool = 
     """All of them, for every run in the ledger. ``output_lost``: the worker was killed, and what stood in the pipe to
     it went with it."""
     assert await ledger.read(verify) is None
+    assert await ledger.read(lambda tx: next(bookcheck.unsound(tx), None)) is None
     listed = await ledger.read(lambda tx: runs.listing(tx, limit=1000))
     diary = Diary.of(tree)
     for run in listed:

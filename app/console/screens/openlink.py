@@ -12,7 +12,7 @@ OPTIONS = (("y", "open it in your browser", "yes"), ("Esc", "back", "back"))
 
 class OpenLink(Asking):
     def __init__(self, address: str, glyphs: Glyphs, now: Millis) -> None:
-        super().__init__("Open this page? An agent wrote its address.", OPTIONS, glyphs, now)
+        super().__init__("Open this link? An agent wrote its address.", OPTIONS, glyphs, now)
         self.address = address
 
     def prepare(self) -> None:

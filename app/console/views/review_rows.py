@@ -205,7 +205,8 @@ def turn_row(turn: TurnView, width: int, now: Millis) -> Line:
     source = turn_source(turn)
     how = turn_line(turn)
     bad = turn.failure is not None or turn.result is TurnResultKind.ERROR
-    told = failure(turn.failure).split(":")[0] if turn.failure is not None else "" if how == "done" else how.split(":")[0]
+    told = (failure(turn.failure) if turn.failure is not None else how).split(":")[0]
+    told = "" if told == "done" else told
     left = (
         _right(str(turn.n), 6, "grey"),
         Span("  "),

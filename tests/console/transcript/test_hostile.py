@@ -12,24 +12,13 @@ from app.console.views.transcript import TranscriptModel
 from app.console.widgets.transcript_paint import Painter
 from coordinator.drivers import base
 from store.vocab import DecisionKind, FailureKind, TurnResultKind
+from tests.console.hostile import HOSTILE as TABLE
 from tests.console.transcript.conversation import Script, answered, asked, result, session, turn, working
 
 CONTROL = re.compile(
     "[\x00-\x1f\x7f-\x9f\u200e\u200f\u061c\u2028-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f\ud800-\udfff]"
 )
-HOSTILE = [
-    "\x1b]0;owned\x07",
-    "\x1b]52;c;ZXZpbA==\x07",
-    "\x1b[?1049l\x1b[2J\x1b[H",
-    "\x1b]8;;http://evil.example\x1b\\click\x1b]8;;\x1b\\",
-    "\x9b31m\x9d0;x\x9c",
-    "\x1bP1;1|17/ab\x1b\\",
-    "a\u202eb\u2066c",
-    "\x00\x08\x0b\x0c\x0e\x7f",
-    "[bold]x[/bold] [/a0/tests/x] [@click=app.quit]y[/]",
-    "\ud800\udc00 \U000e0041",
-    "line\rover",
-]
+HOSTILE = list(TABLE.values())
 ANY = st.text(st.one_of(st.characters(), st.sampled_from("".join(HOSTILE))), max_size=60)
 
 EVENTS: dict[str, Callable[[str], list[base.AgentEvent]]] = {
