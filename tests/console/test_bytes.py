@@ -85,7 +85,14 @@ def watched(*words: str, size: tuple[int, int] = (120, 34), **environment: str) 
         child.close(force=True)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 34), (200, 50)], ids=lambda size: str(size[0]))
+SIZES = [
+    pytest.param((80, 24), marks=pytest.mark.soak),
+    (120, 34),
+    pytest.param((200, 50), marks=pytest.mark.soak),
+]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: str(size[0]))
 def test_no_byte_goes_out_but_the_consoles_own(size: tuple[int, int]) -> None:
     with watched("hostile", size=size) as one:
         one.until("need")

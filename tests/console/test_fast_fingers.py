@@ -15,7 +15,7 @@ LETTERS = "owlsfind"
 
 @pytest.mark.parametrize("key, place", [("slash", Where.SEARCH), ("F", Where.FILTER), ("i", Where.COMPOSER)])
 async def test_letters_typed_at_once_come_into_the_text_that_the_key_opens(key: str, place: Where) -> None:
-    async with console(full()) as (app, pilot, backend):
+    async with console(full()) as (app, pilot, _):
         await alone(app, pilot, "escape")
         await eventually(lambda: app.drive.focus_place is Where.KEYS)
         drive = app.drive

@@ -27,6 +27,7 @@ from tests.console.scenes import PROCESSES, QUESTION, checkout, crowd_of_waits, 
 from tests.console.states import STATES
 from tests.console.transcript.test_hostile import EVENTS
 from tests.fakes.backend import FakeBackend, make_snapshot
+from tests.sampling import sampled
 from tests.waiting import eventually
 
 SIZES = ((80, 24), (120, 34), (200, 50))
@@ -79,7 +80,7 @@ def test_each_field_of_each_value_is_tried() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: str(size[0]))
-@pytest.mark.parametrize("name", STILL)
+@pytest.mark.parametrize("name", sampled(STILL, every=3))
 async def test_in_what_is_shown(name: str, size: tuple[int, int]) -> None:
     snapshot = STATES[name].snapshot()
     strings = tuple(HOSTILE.values())
@@ -95,7 +96,7 @@ async def test_in_what_is_shown(name: str, size: tuple[int, int]) -> None:
             screen_rows(app)
 
 
-@pytest.mark.parametrize("name", LED_TO)
+@pytest.mark.parametrize("name", sampled(LED_TO, every=2))
 async def test_in_what_is_led_to(name: str) -> None:
     scene = STATES[name]
     at = LED_TO.index(name)
@@ -111,7 +112,7 @@ async def test_in_what_is_led_to(name: str) -> None:
             screen_rows(app)
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", sampled(HOSTILE, every=2))
 async def test_in_all_that_an_agent_tells(name: str) -> None:
     snapshot = make_snapshot(checkout())
     async with console(snapshot, SIZES[len(name) % 3]) as (app, pilot, _):
@@ -127,7 +128,7 @@ async def test_in_all_that_an_agent_tells(name: str) -> None:
         assert view.scroll_offset.y == 0
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", sampled(HOSTILE, every=4))
 async def test_in_what_is_answered_said_and_typed(name: str) -> None:
     """Refusals, what was said before, files, the start form, a search, a filter, a paste: each with the same string."""
     said = HOSTILE[name]
@@ -164,7 +165,7 @@ async def test_in_what_is_answered_said_and_typed(name: str) -> None:
             await alone(app, pilot, "escape")
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", sampled(HOSTILE, every=4))
 async def test_in_the_terms_of_a_new_session(name: str) -> None:
     at = list(HOSTILE).index(name)
     async with console(make_snapshot(), SIZES[at % 3]) as (app, pilot, backend):

@@ -16,6 +16,7 @@ from tests.console.opened import console, on_card
 from tests.console.scenes import checkout, full
 from tests.console.states import STATES
 from tests.fakes.backend import NOW, make_snapshot
+from tests.sampling import sampled
 
 PLAIN = ConsoleOptions(home="/home/mara", no_color=True)
 PLAINEST = ConsoleOptions(home="/home/mara", no_color=True, ascii=True)
@@ -42,7 +43,7 @@ def look_of(app: FootplateApp, text: str) -> Style:
     raise AssertionError(f"{text!r} is not on the screen")
 
 
-@pytest.mark.parametrize("name", STATES)
+@pytest.mark.parametrize("name", sampled(STATES, every=3))
 async def test_there_is_no_colour_anywhere(name: str) -> None:
     async with console(STATES[name].snapshot(), (80, 24), PLAINEST) as (app, pilot, backend):
         act = STATES[name].act

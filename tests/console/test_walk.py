@@ -8,7 +8,6 @@ from textual.pilot import Pilot
 
 from app.console.app import FootplateApp
 from app.console.keys import TABLE, Where, canonical
-from app.console.options import ConsoleOptions
 from app.console.screens.reading import Details
 from app.console.views.actions import holds, offers
 from app.console.views.ink import plain
@@ -22,7 +21,7 @@ from tests.console.opened import console
 from tests.console.states import STATES
 from tests.console.transcript.conversation import asked, result
 from tests.fakes.backend import FakeBackend
-from tests.waiting import eventually
+from tests.sampling import sampled
 
 SIZES = ((80, 24), (120, 34), (200, 50))
 AT_EVERY_SIZE = ("no-session", "working", "permission", "ended", "beside")
@@ -114,7 +113,9 @@ WALKS = [
 """All of it takes minutes: every state at one of the sizes, those that differ most at all three."""
 
 
-@pytest.mark.parametrize(("name", "size"), WALKS, ids=lambda part: part if isinstance(part, str) else str(part[0]))
+@pytest.mark.parametrize(
+    ("name", "size"), sampled(WALKS, every=4), ids=lambda part: part if isinstance(part, str) else str(part[0])
+)
 async def test_every_key_does_something_or_says_why_not(name: str, size: tuple[int, int]) -> None:
     scene = STATES[name]
     silent: list[str] = []
@@ -127,10 +128,11 @@ async def test_every_key_does_something_or_says_why_not(name: str, size: tuple[i
         await settled(pilot)
         check(app, "as it is")
         run = app.drive.run_in_view
-        for row in TABLE:
+        # Quit last: where nothing is held it ends the walk.
+        for row in sorted(TABLE, key=lambda row: canonical(row.action) == "quit"):
             if row.action in OUTSIDE or row.where not in (Where.ANYWHERE, Where.KEYS):
                 continue
-            for key in row.keys[:1] if row.inner is False else row.keys:
+            for key in row.keys if row.inner else row.keys[:1]:
                 if row.where is Where.KEYS:
                     await back(app, pilot, backend, name, run)
                 before = seen(app, backend)
@@ -147,18 +149,17 @@ async def test_every_key_does_something_or_says_why_not(name: str, size: tuple[i
                     and (row.action, name) not in TWICE
                 ):
                     silent.append(what)
-        print("SILENT", name, size, "; ".join(silent)) if silent else None
         assert silent == []
 
 
-@pytest.mark.parametrize("name", STATES)
+@pytest.mark.parametrize("name", sampled(STATES, every=3))
 async def test_every_row_of_the_command_list_is_alive_or_has_a_reason(name: str) -> None:
     scene = STATES[name]
     async with console(scene.snapshot(), SIZES[list(STATES).index(name) % 3], scene.options) as (app, pilot, backend):
         if scene.act is not None:
             await scene.act(app, pilot, backend)
         run = app.drive.run_in_view
-        for offer in offers(app.drive.situation(), app.table):
+        for offer in sorted(offers(app.drive.situation(), app.table), key=lambda offer: offer.action == "quit"):
             if offer.dead is not None:
                 assert sentence_like(offer.dead) and forbidden_in(offer.dead) == [], offer
             if offer.action in OUTSIDE:
@@ -184,10 +185,8 @@ def sentence_like(reason: str) -> bool:
     return len(words) >= 3 and not reason.endswith((" ", ":", ",")) and "_" not in reason and reason.isprintable()
 
 
-async def test_what_is_walked_through_is_every_state_of_the_contract() -> None:
+def test_what_is_walked_through_is_every_state_of_the_contract() -> None:
     groups = {session.group for scene in STATES.values() for session in scene.snapshot().sessions}
     assert len(groups) == 5
     kinds = {one.kind for scene in STATES.values() for s in scene.snapshot().sessions for one in s.decisions}
     assert len(kinds) == 4
-    assert ConsoleOptions().ascii is False
-    await eventually(lambda: True)
