@@ -59,6 +59,7 @@ class FootplateApp(TerminalApp):
         self.drive = Drive(self.options, self.gate, self._glyphs(), self.table, backend.snapshot())
         self.deeds = Deeds(self)
         self.drive.card.on_text_left = self.deeds.answering.keep_text
+        self.drive.on_key_in_keys = self.deeds.key
         self.drive.on_shown = self.deeds.viewing.watch_seen
         self.drive.writing_words = self.deeds.completing.words
         self.noticing = Noticing(self)

@@ -4,6 +4,8 @@ read as a key of the screen."""
 import pytest
 
 from app.console.keys import Where
+from app.console.screens.asking import Quit
+from app.console.screens.reading import Details
 from tests.console.driving import alone, burst, settled
 from tests.console.opened import console
 from tests.console.scenes import full
@@ -30,3 +32,15 @@ async def test_letters_typed_at_once_come_into_the_text_that_the_key_opens(key: 
         await eventually(lambda: texts[place]() == LETTERS)
         assert drive.focus_place is place
         assert drive.run_in_view == before and not drive.covered
+
+
+async def test_an_esc_that_a_sheet_gets_late_closes_nothing_that_came_after_it() -> None:
+    async with console(full()) as (app, pilot, _):
+        await alone(app, pilot, "escape")
+        await alone(app, pilot, "l")
+        await eventually(lambda: isinstance(app.screen, Details))
+        burst(app, "escape", "ctrl+q")
+        await eventually(lambda: isinstance(app.screen, Quit))
+        await settled(pilot)
+        await settled(pilot)
+        assert isinstance(app.screen, Quit)

@@ -23,8 +23,13 @@ from tests.fakes.backend import FakeBackend
 NAMES = tuple(SCENES)
 LOOKS: dict[str, ConsoleOptions] = {
     "ascii": ConsoleOptions(home="/home/mara", ascii=True),
-    "light": ConsoleOptions(home="/home/mara", theme="light"),
+    "nord": ConsoleOptions(home="/home/mara", theme="nord"),
+    "no-colour": ConsoleOptions(home="/home/mara", no_color=True),
 }
+THEMES = ("light", "high-contrast")
+FEW = ("driving", "permission", "question", "ended", "commands")
+"""Drawn in every theme at every size; all the others in the dark one."""
+SIZES = ((80, 24), (120, 34), (200, 50))
 
 Compare = Callable[..., bool]
 
@@ -69,6 +74,25 @@ def test_at_80_columns(name: str, snap_compare: Compare) -> None:
 @pytest.mark.snapshot
 def test_at_200_columns(snap_compare: Compare) -> None:
     assert picture("driving", snap_compare, (200, 50))
+
+
+@pytest.mark.snapshot
+@pytest.mark.parametrize("size", [(170, 45), (200, 50)], ids=["170", "200"])
+def test_two_side_by_side(snap_compare: Compare, size: tuple[int, int]) -> None:
+    assert picture("beside", snap_compare, size)
+
+
+@pytest.mark.snapshot
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: str(size[0]))
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("name", FEW)
+def test_themes(name: str, theme: str, size: tuple[int, int], snap_compare: Compare) -> None:
+    assert picture(name, snap_compare, size, ConsoleOptions(home="/home/mara", theme=theme))
+
+
+@pytest.mark.snapshot
+def test_eight_sessions_without_colours_and_in_ascii(snap_compare: Compare) -> None:
+    assert picture("driving", snap_compare, (80, 24), ConsoleOptions(home="/home/mara", no_color=True, ascii=True))
 
 
 @pytest.mark.snapshot

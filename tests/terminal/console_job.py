@@ -47,7 +47,7 @@ def play(screen: Screen, home: Path, tree: Path) -> Hold:
     screen.shows(f"{CARD}.*note to it: as dark as the sea")
     screen.press("2")
     screen.shows("  the first turn is done")
-    screen.shows("YOUR MOVE")
+    screen.shows("YOUR MOVE|IDLE")
     assert not (tree / "denied.txt").exists(), "what was denied did not"
     hold = hold_of(home)
 

@@ -77,12 +77,12 @@ def test_twenty_lines_are_one_draft_with_brackets_and_without(tmp_path: Path) ->
     with speaking(tmp_path, environment) as screen:
         screen.shows("Enter starts under these terms")
         screen.press(ENTER)
-        screen.shows("YOUR MOVE")
+        screen.shows("YOUR MOVE|IDLE")
         screen.paste(TWENTY)
         settle_draft(screen, home, "run:1", TWENTY)
         screen.press(ENTER)
         wait_until(lambda: said(home)[1:] == [TWENTY], 20, "the draft as one turn")
-        screen.shows("YOUR MOVE")
+        screen.shows("YOUR MOVE|IDLE")
         # A terminal without brackets: the lines are keys, and their ends are Enter.
         send(screen, (TWENTY.replace("\n", "\r") + "\r").encode())
         settle_draft(screen, home, "run:1", TWENTY + "\n")
@@ -112,7 +112,7 @@ def test_a_megabyte_is_no_wait_and_over_the_limit_it_loses_nothing(tmp_path: Pat
     with speaking(tmp_path, environment) as screen:
         screen.shows("Enter starts under these terms")
         screen.press(ENTER)
-        screen.shows("YOUR MOVE")
+        screen.shows("YOUR MOVE|IDLE")
         began = time.monotonic()
         send(screen, f"\x1b[200~{text}\x1b[201~".encode())
         screen.shows(r"stands for a long text \(24,390 lines, 1.0 MB\)")
@@ -161,7 +161,7 @@ def test_the_drafts_outlive_a_killed_console(tmp_path: Path) -> None:
     with speaking(tmp_path, environment) as screen:
         screen.shows("Enter starts under these terms")
         screen.press(ENTER)
-        screen.shows("YOUR MOVE")
+        screen.shows("YOUR MOVE|IDLE")
         screen.write("half a thought about the race")
         settle_draft(screen, home, "run:1", "half a thought about the race")
         screen.press("\x0e")
@@ -288,7 +288,7 @@ def test_a_new_conversation_is_recorded_and_stamped_anew(tmp_path: Path) -> None
     with speaking(tmp_path, environment) as screen:
         screen.shows("Enter starts under these terms")
         screen.press(ENTER)
-        screen.shows("YOUR MOVE")
+        screen.shows("YOUR MOVE|IDLE")
         before = native()
         assert before
         screen.write("/clear")
@@ -307,14 +307,14 @@ def test_a_tracked_file_completes_and_what_was_said_comes_back(tmp_path: Path) -
     with speaking(tmp_path, environment) as screen:
         screen.shows("Enter starts under these terms")
         screen.press(ENTER)
-        screen.shows("YOUR MOVE")
+        screen.shows("YOUR MOVE|IDLE")
         screen.write("look at @rac")
         screen.shows("race test.py")
         screen.press(TAB)
         screen.shows('› look at @"race test.py"')
         screen.press(ENTER)
         wait_until(lambda: said(home)[1:] == ['look at @"race test.py" '], 20, "sent")
-        screen.shows("YOUR MOVE")
+        screen.shows("YOUR MOVE|IDLE")
         screen.write("unsent")
         screen.press("\x12")
         screen.shows("What you said before, newest first")

@@ -68,6 +68,8 @@ class Drive(Screen[None]):
         """A sheet lies over it."""
         self.proposal: Proposal | None = None
         self.said: Span = Span("")
+        self.on_key_in_keys: Callable[[str], bool] = lambda key: False
+        """What a key in the keys focus does; set by the app."""
         self.on_shown: Callable[[], None] = lambda: None
         self.writing_words: Callable[[], str] = lambda: ""
         """What Enter would do with what stands in the composer; set by the app."""
@@ -449,3 +451,9 @@ class Drive(Screen[None]):
     def on_descendant_blur(self) -> None:
         self._filter_shown(self.focused is self.filter_line)
         self.paint_hints()
+
+    def on_key(self, event: events.Key) -> None:
+        """What a part did not want: the letter after an Esc that the text has not left yet."""
+        if self.focus_place is Where.KEYS and self.on_key_in_keys(event.key):
+            event.stop()
+            event.prevent_default()

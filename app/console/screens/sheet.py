@@ -2,10 +2,11 @@
 working beneath, because they are priority bindings of the app; nothing here may bind those keys.
 """
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 
@@ -50,6 +51,11 @@ class Sheet(ModalScreen[R]):
         self.head_lines.put(((Span(self.heading, "strong bright"),),))
         self.say(self.foot, "grey")
         self.prepare()
+
+    def dismiss(self, result: Any = None) -> AwaitComplete:
+        """Close this sheet, and no other: Textual's own takes away whatever is on top by now (measured), so an Esc that
+        a sheet gets late would close the question that a later key opened."""
+        return super().dismiss(result) if self.is_active else AwaitComplete()
 
     def prepare(self) -> None:
         """What a sheet does when it is there. (Not ``on_mount``: Textual calls every class's own, this one's last.)"""
