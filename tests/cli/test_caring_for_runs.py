@@ -97,7 +97,8 @@ def test_a_run_is_given_more_and_its_agent_is_started_again_for_it(tmp_path: Pat
         budget = json.loads(footplate(run.home, "budget", "--json").out)
         assert [(one["limit_micro_usd"], one["spent_micro_usd"]) for one in budget["runs"]] == [(7_000_000, 500_000)]
         assert budget["runs"][0]["left_micro_usd"] == 6_500_000 and budget["runs"][0]["max_turns"] == 43
-        assert budget["runs"][0]["working_limit_ms"] == 90 * 60_000 > budget["runs"][0]["worked_ms"] > 0
+        # How long such a short turn took may be less than a millisecond.
+        assert budget["runs"][0]["working_limit_ms"] == 90 * 60_000 > budget["runs"][0]["worked_ms"] >= 0
         # Play money is nobody's money: not in the pools, and named as what it is.
         assert [one["spent_micro_usd"] for one in budget["pools"]] == [0, 0]
         assert [one["reserved_micro_usd"] for one in budget["pools"]] == [0, 0]
