@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from coordinator.review.importing import blocks
 from coordinator.review.importing.claude import ClaudeReader
 from coordinator.review.importing.codex import CodexReader
+from tests.bereft import nothing_above_the_modes
 from tests.review.importing.made import DATA, Talk, conversation, difference, imported, told, words, write
 
 REAL = [line for path in sorted(DATA.rglob("*.jsonl")) for line in path.read_bytes().splitlines()]
@@ -39,11 +40,11 @@ def test_a_folder_without_any_and_a_file_that_is_named(tmp_path: Path) -> None:
     assert [(one.trouble, one.named) for one in report.problems] == [("none-inside", True), ("no-transcript", True)]
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")
 def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     path = conversation().write(tmp_path)
     path.chmod(0)
-    report = imported(tmp_path / "ledger.db", tmp_path)
+    with nothing_above_the_modes():
+        report = imported(tmp_path / "ledger.db", tmp_path)
     assert [(one.trouble, one.detail) for one in report.problems] == [("unreadable", "permission denied")]
 
 
