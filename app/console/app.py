@@ -15,7 +15,7 @@ from textual.screen import Screen
 
 from app.console.deeds import Deeds
 from app.console.driver import Noise, Terminal
-from app.console.keys import Where, find
+from app.console.keys import Where
 from app.console.messages import (
     Answered,
     CardLeft,
@@ -137,19 +137,9 @@ class FootplateApp(TerminalApp):
             if isinstance(event, Noise):
                 self.deeds.promptly.heard(event.time)
                 return
-            if isinstance(event, events.Key) and self._done_in_keys(event):
-                self.deeds.promptly.heard(event.time)
-                return
         await super().on_event(event)
         if isinstance(event, events.InputEvent | events.Paste):
             self.deeds.promptly.heard(event.time)
-
-    def _done_in_keys(self, event: events.Key) -> bool:
-        """A key of the keys focus is dealt with here and now, in the order of the keys: passed on to whatever has the
-        focus it would be dealt with later, and the letters after ``/`` would be read as keys."""
-        if self.screen is not self.drive or self.drive.focus_place is not Where.KEYS:
-            return False
-        return find(event.key, Where.ANYWHERE, self.table) is None and self.deeds.key(event.key)
 
     pressed_at = 0.0
     """When the key came that is being handled; for bindings, which are not told."""
@@ -217,7 +207,7 @@ class FootplateApp(TerminalApp):
         self.deeds.spawn(self.deeds.terms_key(message.verb))
 
     def on_filter_line_typed(self, message: FilterLine.Typed) -> None:
-        self.deeds.filtering.typed(message.words)
+        self.deeds.filtering.typed(message.text)
 
     def on_filter_line_left(self, message: FilterLine.Left) -> None:
         self.deeds.filtering.left(message.kept)

@@ -5,8 +5,9 @@ configured, and an end without a trace of Python when it breaks.
 import app.console.before_textual as before_textual  # noqa: F401, I001  (first: Textual reads its environment at import)
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
+from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.filter import ANSIToTruecolor
@@ -15,12 +16,21 @@ from textual.worker import WorkerFailed
 from app.console import clusters
 from app.console.driver import Terminal
 from app.console.keymap import with_keymap
-from app.console.keys import Where, shown
+from app.console.keys import Where, find, shown
 from app.console.options import ConsoleOptions
 from app.console.plainlook import Ascii, Uncoloured
 from app.console.presses import KeyGate
 from app.console.theme import textual_name, textual_theme
 from app.console.views.glyphs import ASCII, UNICODE, Glyphs
+
+
+@runtime_checkable
+class TakesKeys(Protocol):
+    """A screen with keys of its own, beside those of its parts."""
+
+    def take_key(self, key: str) -> bool:
+        """Do what the key does while no text has the focus; False where it is none of the screen's."""
+        ...
 
 
 class TerminalApp(App[int]):
@@ -80,6 +90,17 @@ class TerminalApp(App[int]):
         super().copy_to_clipboard(text)
 
     # --------------------------------------------------------------------------------------------------- when it breaks
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key) and not event.is_forwarded and self._taken(event.key):
+            return
+        await super().on_event(event)
+
+    def _taken(self, key: str) -> bool:
+        """A key of the screen's own is dealt with here and now, in the order of the keys: passed on to whatever has the
+        focus it would be dealt with later, and the letters after ``/`` would be read as keys."""
+        screen = self.screen
+        return isinstance(screen, TakesKeys) and find(key, Where.ANYWHERE, self.table) is None and screen.take_key(key)
 
     broken: Exception | None = None
     """What the screen died of; whoever ran it says so, in a sentence."""

@@ -26,7 +26,7 @@ async def test_letters_typed_at_once_come_into_the_text_that_the_key_opens(key: 
         await settled(pilot)
         texts = {
             Where.SEARCH: lambda: drive.search_line.text,
-            Where.FILTER: lambda: drive.filter_line.words,
+            Where.FILTER: lambda: drive.filter_line.text,
             Where.COMPOSER: lambda: drive.composer.text,
         }
         await eventually(lambda: texts[place]() == LETTERS)

@@ -1,46 +1,36 @@
 """The row in which a filter of the review is typed; the same words narrow runs, places of a text, and sums of money."""
 
 from textual import events
-from textual.message import Message
 
 from app.console.views.ink import Line, Span, cells, cut, one_line
-from app.console.widgets.lines import Lines
+from app.console.widgets.typedline import TypedLine
 
 EXAMPLE = 'repo:orders outcome:interrupted cost:>1 "expire"'
 
 
-class ReviewLine(Lines, can_focus=True):
-    class Typed(Message):
-        """The text as it stands after a key."""
+class ReviewLine(TypedLine):
+    class Typed(TypedLine.Typed):
+        pass
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
-    class Left(Message):
+    class Left(TypedLine.Left):
         """Enter keeps the filter, Esc puts back the one before."""
 
-        def __init__(self, kept: bool) -> None:
-            super().__init__()
-            self.kept = kept
-
     def __init__(self) -> None:
-        super().__init__(id="review-line", grows=False)
-        self.text = ""
+        super().__init__(id="review-line")
         self._told = ""
         self._before = ""
 
-    def begin(self) -> None:
+    def begin(self, text: str | None = None) -> None:
+        """Goes on with what stands in it."""
         self._before = self.text
-        self.focus()
-        self.paint()
+        super().begin(self.text if text is None else text)
 
     def tell(self, words: str) -> None:
         """At the right: which list it is, in which order."""
         self._told = words
-        self.paint()
+        self.draw()
 
-    def paint(self) -> None:
+    def draw(self) -> None:
         width = self.size.width
         told = cut(self._told, max(width // 2, 10))
         room = max(width - cells(told) - 13, 8)
@@ -55,55 +45,26 @@ class ReviewLine(Lines, can_focus=True):
         self.put(((*row, Span(" " * gap), Span(told, "grey")),))
 
     def on_focus(self) -> None:
-        self.paint()
+        self.draw()
 
     def on_blur(self) -> None:
-        self.paint()
+        self.draw()
 
     def on_resize(self, event: events.Resize) -> None:
-        self.paint()
+        self.draw()
 
     def on_click(self, event: events.Click) -> None:
         self.begin()
 
-    def on_key(self, event: events.Key) -> None:
-        # Every key stops here: none of them may reach the keys of the screen beneath.
-        event.stop()
-        event.prevent_default()
-        match event.key:
-            case "enter":
-                self.post_message(self.Left(kept=True))
-                return
-            case "escape":
-                changed = self.text != self._before
-                self.text = self._before
-                if changed:
-                    self._changed()
-                self.post_message(self.Left(kept=False))
-                return
-            case "backspace":
-                self.text = self.text[:-1]
-            case "ctrl+u":
-                self.text = ""
-            case _ if event.character is not None and event.character.isprintable():
-                self.text += event.character
-            case _:
-                return
-        self._changed()
-
-    def on_paste(self, event: events.Paste) -> None:
-        event.stop()
-        event.prevent_default()
-        self.text += " ".join(event.text.split())
-        self._changed()
+    def leave(self, kept: bool) -> None:
+        if not kept and self.text != self._before:
+            self.text = self._before
+            self.changed()
+        super().leave(kept)
 
     def clear(self) -> None:
         self.text = ""
-        self._changed()
-
-    def _changed(self) -> None:
-        self.paint()
-        self.post_message(self.Typed(self.text))
+        self.changed()
 
 
 def _end_of(text: str, room: int) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
-from textual import events
 from textual.app import ComposeResult
 
 from app.console.keys import Key
@@ -289,23 +288,23 @@ class Review(Sheet[None]):
 
     @property
     def in_list(self) -> bool:
-        return self.list.here.has_focus
+        return self.focused is self.list.here
 
     @property
     def alone(self) -> bool:
         """Whether the run has the screen for itself."""
         return self.has_class("-alone")
 
-    def on_key(self, event: events.Key) -> None:
-        if self.searching or self.line.has_focus:
-            return
+    def take_key(self, key: str) -> bool:
+        if self.searching or self.focused is self.line:
+            return False
         if self._said.text:
             self._said = Span("")
             self.paint_status()
-        if self.presses.pressed(event.key):
-            event.stop()
-            event.prevent_default()
+        taken = self.presses.pressed(key)
+        if taken:
             self.paint()
+        return taken
 
     def back(self) -> None:
         """One step: out of the replay, the search, the run, the list, the filter, the review."""

@@ -452,8 +452,11 @@ class Drive(Screen[None]):
         self._filter_shown(self.focused is self.filter_line)
         self.paint_hints()
 
+    def take_key(self, key: str) -> bool:
+        return self.focus_place is Where.KEYS and self.on_key_in_keys(key)
+
     def on_key(self, event: events.Key) -> None:
-        """What a part did not want: the letter after an Esc that the text has not left yet."""
-        if self.focus_place is Where.KEYS and self.on_key_in_keys(event.key):
+        """What a part did not want, and came back from it."""
+        if self.take_key(event.key):
             event.stop()
             event.prevent_default()

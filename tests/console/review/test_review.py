@@ -12,6 +12,7 @@ from app.console.views.transcript_turns import DecisionBlock
 from app.wording import forbidden_in
 from coordinator.review.types import Sort, SpendBy
 from tests.bench import bigledger
+from tests.console.driving import burst
 from tests.console.review.opened import reviewing
 from tests.review import played
 from tests.waiting import eventually
@@ -259,3 +260,21 @@ async def test_a_ledger_without_runs_is_no_trouble(tmp_path: Path) -> None:
         assert "there is no run in this ledger" in on.text
         await on.press("enter", "tab", "x", "r", "o", "t", "dollar_sign", "enter", "space", "j", "G")
         assert on.app.is_running
+
+
+async def test_letters_typed_at_once_come_into_the_filter(practiced: Path) -> None:
+    """``q`` would leave the review, ``x`` export."""
+    async with reviewing(practiced) as on:
+        burst(on.app, "f", *"xqrot")
+        await on.still()
+        assert on.review.line.text == "xqrot" and on.app.screen is on.review
+
+
+async def test_letters_typed_at_once_come_into_the_search_of_a_run(practiced: Path) -> None:
+    async with reviewing(practiced) as on:
+        await on.press("enter")
+        while on.review.pane.part != "conversation":
+            await on.press("tab")
+        burst(on.app, "/", *"xqrot")
+        await on.still()
+        assert on.review.pane.search_line.text == "xqrot" and on.app.screen is on.review
