@@ -26,6 +26,11 @@ SESSIONS = 8
 CHUNKS = 1_000
 KEYS = 120
 PAUSE = 0.06
+"""Seconds between two keys. A bench paces its keys as a person does; it waits for what a key brings, not by this."""
+ALONE = 0.5
+"""Before a key that must come alone, so that it is no part of a burst."""
+ESCAPE_DECIDED = 1.0
+"""After an Esc: the console waits half a second for what may make it a sequence, and nothing tells when it has."""
 TAG = re.compile(rb"#(\d{7})")
 PAGE_UP, PAGE_DOWN, ESCAPE = b"\x1b[5~", b"\x1b[6~", b"\x1b"
 
@@ -93,9 +98,9 @@ class Busy:
     def to_keys(self) -> None:
         """Started, the newest page painted, the keys no longer the text's."""
         self.until(lambda seen: TAG.search(seen), 0)
-        time.sleep(0.5)
+        time.sleep(ALONE)
         self.send(ESCAPE)
-        time.sleep(1.0)
+        time.sleep(ESCAPE_DECIDED)
 
     def end(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
@@ -109,7 +114,7 @@ def into_history(busy: Busy) -> None:
     while True:
         since = len(busy.seen)
         busy.send(PAGE_UP)
-        time.sleep(0.05)
+        time.sleep(PAUSE)
         if len(set(TAG.findall(bytes(busy.seen[since:])))) > 20:
             return
         assert time.perf_counter() < end
@@ -152,7 +157,7 @@ def streaming(ledger: Path) -> list[Figure]:
         times: list[float] = []
         pages(busy, KEYS, times)
         busy.send(b"i")
-        time.sleep(0.5)
+        time.sleep(ALONE)
         typed = letters(busy, 60)
         memory = psutil.Process(busy.pid).memory_full_info().pss / 1e6
     finally:
@@ -180,7 +185,7 @@ def huge(ledger: Path, megabytes: int) -> list[Figure]:
             since = len(busy.seen)
             key = PAGE_UP if len(times) % 20 < 10 else PAGE_DOWN
             times.append(busy.painted(key, lambda seen: set(TAG.findall(seen)) - shown))  # noqa: B023
-            time.sleep(0.02)
+            time.sleep(PAUSE / 3)  # quicker than a person: a line of 64 MB is not long in coming
             shown = set(TAG.findall(bytes(busy.seen[since:])))
         took = time.perf_counter() - begun
         since = len(busy.seen)
@@ -201,7 +206,7 @@ def resting(ledger: Path) -> list[Figure]:
         busy.quiet(1.0)
         process, had = psutil.Process(busy.pid), len(busy.seen)
         before = sum(process.cpu_times()[:2])
-        time.sleep(5.0)
+        time.sleep(5.0)  # the time that is measured: nothing is to happen in it
         used = (sum(process.cpu_times()[:2]) - before) / 5.0 * 100
         painted = len(busy.seen) - had
         for _ in range(12):

@@ -52,7 +52,7 @@ def freezer() -> Iterator[Freezer]:
     try:
         made = Freezer()
     except OSError:
-        pytest.skip("no freezer of ours")
+        pytest.skip("no v1 freezer can be made here: a process that will not die is not tried")
     yield made
     made.thaw()
     wait_until(lambda: not (made.folder / "cgroup.procs").read_text(), 5, "nobody is in it")

@@ -264,7 +264,7 @@ async def test_a_stop_of_a_restart_that_cannot_end_is_answered(holds: Holds) -> 
     try:
         freezer.mkdir()
     except OSError:
-        pytest.skip("no freezer of ours")
+        pytest.skip("no v1 freezer can be made here: a process that will not die is not tried")
     hold = await holds.launch(ladder=Ladder(farewell=0.1, eof=0.1, term=0.1, total=0.3, not_dying=0.3))
     started = await hold.start("deaf")
     try:
@@ -290,7 +290,7 @@ async def test_a_frozen_process_is_remaining_until_it_thaws(holds: Holds) -> Non
     try:
         freezer.mkdir()
     except OSError:
-        pytest.skip("no freezer of ours")
+        pytest.skip("no v1 freezer can be made here: a process that will not die is not tried")
     hold = await holds.launch(ladder=Ladder(farewell=0.1, eof=0.1, term=0.1, total=0.3, not_dying=0.3))
     started = await hold.start("deaf")
     try:

@@ -56,7 +56,7 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
     try:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
-        pytest.skip("no mount of ours")
+        pytest.skip("no small file system can be mounted here: a full disk is not tried; root may")
     yield place
     subprocess.run(["umount", "-l", place], check=True)
 
