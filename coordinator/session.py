@@ -282,6 +282,8 @@ class HeldSession:
         task = self._tasks.create_task(self._guarded(work, name), name=f"run {self.run_id}: {name}")
         self._child_tasks.add(task)
         task.add_done_callback(self._child_tasks.discard)
+        # One that is cancelled before its first step would never have begun its work: it is put away, not left lying.
+        task.add_done_callback(lambda _task: work.close())
 
     def _cancel_children(self) -> None:
         for task in list(self._child_tasks):
