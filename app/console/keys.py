@@ -102,7 +102,7 @@ TABLE: tuple[Key, ...] = (
         inner=True,
     ),
     _key("card-back", "escape", C, "back, unanswered", "back", shown="Esc", inner=True),
-    _key("start", "enter", T, "start under these terms", "start under these terms", shown="Enter", inner=True),
+    _key("start", "enter", T, "start under these terms", "start", shown="Enter", inner=True),
     _key("preset", "tab", T, "the next preset: quick, normal, overnight", "other terms", shown="Tab", inner=True),
     _key("full-form", "e", T, "every field of the terms", "every field", inner=True),
     _key("added-text", "a", T, "what Footplate adds to the brief; on or off", "what is added", inner=True),
