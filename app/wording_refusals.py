@@ -131,7 +131,8 @@ _TEMPLATES: dict[RefusalReason, str] = {
         "[get it with: {install}; or ]try the practice agent with footplate demo, or set its program in agents.toml."
     ),
     _R.AGENT_SIGNED_OUT: (
-        "{agent|The agent} is not signed in; run {program|it} once by itself and sign in, then start again."
+        "{agent|The agent} is not signed in[ ({detail})]; run {program|it} once by itself and sign in, "
+        "then start again."
     ),
     _R.AGENT_VERSION: (
         "{agent|The agent} {version|in this version} cannot be held[ ({problem})]; "

@@ -156,6 +156,7 @@ def _drivers(session: "HeldSession", row: Custody) -> None:
     if driven < session.generation:
         again = registry.create(session.terms.driver, session.house.ids.secret()[:6])
         assert again is not None
+        again.argv(launch.start_of(session, resume=driven > 1))
         follows = again
     if row.driver_state is not None:
         follows.restore(row.driver_state)

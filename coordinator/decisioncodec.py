@@ -10,22 +10,29 @@ from typing import Final, Literal
 
 import msgspec
 
-from coordinator.drivers.base import Allow, Answer, DecisionAsked, Deny, QuestionReply
+from coordinator.drivers.base import Allow, Answer, Chosen, DecisionAsked, Deny, Offer, OfferKind, QuestionReply
 from coordinator.eventcodec import redacted
 from store.canonical import dumps
 from store.refusal import Refusal
 from store.vocab import DecisionKind, RefusalReason
 
 _PAYLOAD: Final = msgspec.json.Decoder(DecisionAsked)
-_ANSWERS: Final[Mapping[str, type[Allow] | type[Deny] | type[QuestionReply]]] = {
+_ANSWERS: Final[Mapping[str, type[Allow] | type[Deny] | type[QuestionReply] | type[Chosen]]] = {
     "allow": Allow,
     "deny": Deny,
     "reply": QuestionReply,
+    "chosen": Chosen,
 }
 _NAMES: Final = {cls: name for name, cls in _ANSWERS.items()}
 RECOMMENDATION: Final = "recommendation"
 """Key in a park's ``input`` under which its recommendation stands."""
 UNANSWERED: Final = "(unanswered)"
+_OFFERED: Final = {
+    OfferKind.ALLOW: "allowed once",
+    OfferKind.ALLOW_RUN: "allowed for this run",
+    OfferKind.DENY: "denied",
+    OfferKind.DENY_STOP: "denied, and its turn ended",
+}
 _QUESTIONS: Final = (DecisionKind.QUESTION, DecisionKind.PARK)
 
 
@@ -56,7 +63,7 @@ def decode_answer(stored: str) -> Answer:
 
 
 class _Envelope(msgspec.Struct):
-    answer: Literal["allow", "deny", "reply"]
+    answer: Literal["allow", "deny", "reply", "chosen"]
     body: msgspec.Raw
 
 
@@ -76,6 +83,33 @@ def words(answer: Answer, decision: DecisionAsked) -> str:
             asked = [question.text for question in decision.questions] or list(answer.answers)
             chosen = "; ".join(", ".join(answer.answers.get(text, ())) or UNANSWERED for text in asked)
             return f"{chosen} (note: {answer.note})" if answer.note else chosen
+        case Chosen():
+            offer = offer_of(answer, decision)
+            return _OFFERED[offer.kind] + f": {offer.label}" if offer is not None else "chosen"
+
+
+def offer_of(answer: Chosen, decision: DecisionAsked) -> Offer | None:
+    """The offer that was chosen; None where the decision has none of that id."""
+    return next((offer for offer in decision.offers if offer.id == answer.offer), None)
+
+
+def as_offered(answer: Answer, decision: DecisionAsked) -> Answer | Refusal:
+    """The answer in the agent's own options, where it gave some: a plain *allow* is its first that allows once.
+
+    ``not-an-option`` where it has none of the kind: an answer is never turned into a wider or a narrower one.
+    """
+    if not decision.offers or isinstance(answer, Chosen | QuestionReply):
+        return answer
+    if isinstance(answer, Allow):
+        if answer.edited_input is not None:
+            return _not_an_option("edited_input", "not editable")
+        wanted = OfferKind.ALLOW_RUN if answer.for_run else OfferKind.ALLOW
+    else:
+        if answer.message:
+            return _not_an_option("message", "the agent takes no reason; deny, and say it as a turn")
+        wanted = OfferKind.DENY_STOP if answer.interrupt else OfferKind.DENY
+    offer = next((one for one in decision.offers if one.kind is wanted), None)
+    return Chosen(offer=offer.id) if offer is not None else _not_an_option("answer", wanted.value)
 
 
 def _allowed(answer: Allow, decision: DecisionAsked) -> str:
@@ -99,6 +133,10 @@ def recommended(decision: DecisionAsked) -> QuestionReply | None:
 def check_answer(answer: Answer, decision: DecisionAsked) -> Refusal | None:
     """Whether this answer fits this decision at all; whether the decision still waits is the store's to say."""
     if isinstance(answer, QuestionReply) is not (decision.kind in _QUESTIONS):
+        return _not_an_option("kind", type(answer).__name__)
+    if isinstance(answer, Chosen):
+        return None if offer_of(answer, decision) else _not_an_option("offer", answer.offer)
+    if decision.offers and not isinstance(answer, QuestionReply):
         return _not_an_option("kind", type(answer).__name__)
     if isinstance(answer, Allow):
         if answer.for_run and decision.rule is None:

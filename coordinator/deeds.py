@@ -11,7 +11,7 @@ from store import attachments, attention, custody, stops
 from store.db import Tx
 from store.refusal import Refusal
 from store.turns import Turn
-from store.vocab import AttentionKind, CustodyState, EndReason, RefusalReason, TurnSource
+from store.vocab import AttentionKind, CustodyState, EndReason, FailureKind, RefusalReason, TurnSource
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
@@ -36,7 +36,12 @@ async def carry_out(session: "HeldSession", act: machine.Act) -> None:
         case machine.SendInterrupt():
             await interrupt(session, background_too=act.background_too)
         case machine.SendReply():
-            await writing.write_control(session, act.id, act.data, "reply")
+            # Ids are made from what this process of the agent said: the next one may well say the same.
+            id = act.id if session.generation == 1 else f"{act.id}@{session.generation}"
+            await writing.write_control(session, id, act.data, "reply")
+        case machine.FailStart():
+            session.failure = _start_refused(session, act)
+            session.fail_start(session.failure)
         case machine.Conclude():
             await conclude(session, act.reason)
         case machine.Fence():
@@ -44,6 +49,13 @@ async def carry_out(session: "HeldSession", act: machine.Act) -> None:
         case machine.Settled():
             session.set_deadline("interrupt", None)
             session.spawn(look_at_changes(session), "changes")
+
+
+def _start_refused(session: "HeldSession", act: machine.FailStart) -> Refusal:
+    agent, text = session.terms.agent, act.text
+    if act.failure is FailureKind.AUTHENTICATION:
+        return Refusal(RefusalReason.AGENT_SIGNED_OUT, {"agent": agent, "detail": text})
+    return Refusal(RefusalReason.SPAWN_FAILED, {"agent": agent, "what": act.failure.value, "detail": text})
 
 
 async def send_turn(session: "HeldSession", turn: NewTurn) -> Turn | Refusal:

@@ -6,7 +6,7 @@
 from dataclasses import dataclass
 
 from coordinator.drivers import base
-from store.vocab import AttentionKind, CostKnowledge, EndReason, MicroUsd, TurnId
+from store.vocab import AttentionKind, CostKnowledge, EndReason, FailureKind, MicroUsd, TurnId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +120,14 @@ class SendReply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FailStart:
+    """Whoever waits for the launch is told why there is none."""
+
+    failure: FailureKind
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conclude:
     reason: EndReason
 
@@ -143,6 +151,7 @@ Act = (
     | SendQueued
     | SendInterrupt
     | SendReply
+    | FailStart
     | Conclude
     | Fence
     | Settled

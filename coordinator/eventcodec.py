@@ -53,6 +53,7 @@ KINDS: Final[Mapping[str, type]] = {
     "control-acked": base.ControlAcked,
     "idle": base.Idle,
     "reply": base.Reply,
+    "cannot-start": base.CannotStart,
     "stderr": base.Stderr,
     "unknown": base.Unknown,
     "protocol-fault": base.ProtocolFault,

@@ -122,7 +122,11 @@ class Ingest:
 
     def _replay(self, batch: Batch, record: SpoolRecord, at: Millis) -> None:
         if record.kind is RecordKind.STDOUT:
-            batch.replayed += [(event, at) for event in self._driver.feed(record.data)]
+            found = self._driver.feed(record.data)
+            batch.replayed += [(event, at) for event in found]
+            # The console before this one may have gone between its books and these bytes; whoever had sent them sees
+            # them sent no second time.
+            batch.acts += [machine.SendReply(id=one.id, data=one.data) for one in found if isinstance(one, base.Reply)]
         elif record.kind is RecordKind.EXIT:
             self._exited(batch, record)
 

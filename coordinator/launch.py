@@ -198,6 +198,8 @@ def start_of(session: "HeldSession", *, resume: bool) -> Start:
     return Start(
         program=session.terms.program,
         session=session.live.native_id or session.native_id or "",
+        cwd=str(session.tree),
+        agent=session.terms.agent,
         resume=resume,
         model=session.live.model if resume else session.terms.model,
         mode=(session.live.mode if resume else None) or session.terms.mode,
@@ -249,7 +251,7 @@ async def start_agent(session: "HeldSession", *, resume: bool = False) -> SpawnF
         return True
 
     opening = list(session.driver.opening())
-    if resume:
+    if resume and session.driver.capabilities.reports_cost:
         ask = session.driver.ask_cost()
         session.cost_ask = ask.id
         opening.append(ask)

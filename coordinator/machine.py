@@ -26,6 +26,7 @@ from coordinator.effects import (
     BookWithdrawn as BookWithdrawn,
     Conclude as Conclude,
     Effect as Effect,
+    FailStart as FailStart,
     Fence as Fence,
     ParkAsText as ParkAsText,
     ReadMailbox as ReadMailbox,
@@ -253,6 +254,10 @@ def _agent_said(s: _Step, given: AgentSaid) -> None:
                 s.out(SendReply(id=event.id, data=event.data))
         case base.ProtocolFault():
             _fence(s, EndReason.PROTOCOL_ERROR)
+        case base.CannotStart():
+            if not s.state.ready:
+                s.out(FailStart(failure=event.failure, text=event.text))
+                _fence(s, EndReason.SPAWN_FAILED)
         case _:
             pass
 
@@ -342,7 +347,9 @@ def _result(s: _Step, result: base.TurnResult, new_turn: TurnId) -> None:
 def _cost(state: SessionState, result: base.TurnResult) -> tuple[MicroUsd | None, CostKnowledge, bool]:
     """(own cost, how it is known, whether the report is broken)."""
     if not state.limits.reports_cost:
-        return None, CostKnowledge.UNKNOWN, False
+        if result.marginal is None:
+            return None, CostKnowledge.UNKNOWN, False
+        return result.marginal, CostKnowledge.GUESS if result.estimated else CostKnowledge.REPORTED, False
     if result.cumulative is None or result.cumulative < state.cumulative:
         return None, CostKnowledge.UNKNOWN, True
     return MicroUsd(result.cumulative - state.cumulative), CostKnowledge.REPORTED, False

@@ -191,8 +191,11 @@ async def _answer(session: "HeldSession", command: AnswerDecision, operator: str
     decision = next((d for d in session.rows.decisions if d.id == command.decision), None)
     if decision is None:
         return Refusal(RefusalReason.NO_SUCH_DECISION, {"decision": command.decision})
-    bad = decisioncodec.check_answer(command.answer, decisioncodec.view_parts(decision.payload))
-    if bad is not None:
+    shown = decisioncodec.view_parts(decision.payload)
+    answer = decisioncodec.as_offered(command.answer, shown)
+    if isinstance(answer, Refusal):
+        return answer
+    if (bad := decisioncodec.check_answer(answer, shown)) is not None:
         return bad
     park = decision.kind is DecisionKind.PARK
     if not park and (session.stop_reason is not None or not session.state.live):
@@ -200,9 +203,9 @@ async def _answer(session: "HeldSession", command: AnswerDecision, operator: str
     # The driver is told of an answer only where the ledger will take it: it forgets the request with the first one.
     fits = (decision.revision, decision.payload_hash) == (command.revision, command.payload_hash)
     to_driver = not park and fits and decision.state is DecisionState.OPEN
-    data = session.driver.answer(decision.request, command.answer) if to_driver else b""
+    data = session.driver.answer(decision.request, answer) if to_driver else b""
     write_id = f"answer-{decision.id}-{command.revision}"
-    stored = session.house.redactor.text(decisioncodec.encode_answer(command.answer))
+    stored = session.house.redactor.text(decisioncodec.encode_answer(answer))
 
     def book(tx: Tx) -> decisions.Decision | Refusal:
         answered = decisions.answer(
@@ -241,7 +244,7 @@ async def _answer(session: "HeldSession", command: AnswerDecision, operator: str
         )
     else:
         session.spawn(writing.send(session, write_id, data), "answer")
-    return Done(note=decisioncodec.words(command.answer, decisioncodec.view_parts(decision.payload)))
+    return Done(note=decisioncodec.words(answer, shown))
 
 
 async def _dismiss(session: "HeldSession", decision: DecisionId, operator: str) -> Reply:

@@ -7,12 +7,24 @@ raises for what an agent prints: what it cannot read is an ``Unknown`` (kept who
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
-from store.vocab import DecisionKind, FailureKind, ImageType, MicroUsd, TurnId, TurnResultKind
-
-Json = dict[str, Any]
-"""A decoded JSON object, as the agent sent it."""
+from coordinator.drivers.asks import (
+    Allow as Allow,
+    Answer as Answer,
+    Choice as Choice,
+    Chosen as Chosen,
+    DecisionAsked as DecisionAsked,
+    DecisionResolved as DecisionResolved,
+    DecisionWithdrawn as DecisionWithdrawn,
+    Deny as Deny,
+    Json as Json,
+    Offer as Offer,
+    OfferKind as OfferKind,
+    Question as Question,
+    QuestionReply as QuestionReply,
+)
+from store.vocab import FailureKind, ImageType, MicroUsd, TurnId, TurnResultKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +32,7 @@ class Capabilities:
     """What this kind of agent can do; the console shows dead what is false, with that reason."""
 
     reports_cost: bool
+    """Each result tells what the process has cost so far; one that does not is a fault that ends the hold."""
     asks_permission: bool
     asks_questions: bool
     interrupts: bool
@@ -30,6 +43,10 @@ class Capabilities:
     """Modes that the operator may choose, first the one in which a person is asked."""
     sets_model: bool = False
     takes_images: bool = False
+    cost_note: str = ""
+    """Where it reports no cost: what stands in its place, for the terms (``estimated from the prices of …``)."""
+    terminal: bool = False
+    """Held on a pseudo-terminal: its bytes are a screen, and only a prompt and silence tell that a turn ended."""
     own_screen: tuple[tuple[str, str], ...] = ()
     """Slash commands that work on the agent's own screen only, and what to do instead. One that the agent lists as its
     own here is not meant."""
@@ -52,6 +69,15 @@ class SessionReady:
     """Value to pass to set-model, name to show."""
     agent_pid: int | None = None
     signed_in: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CannotStart:
+    """The agent answered its handshake with a no: signed out, no such model. The hold ends, with this as the reason."""
+
+    failure: FailureKind
+    text: str
+    """What the agent said, in its own words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,63 +199,6 @@ class Compacted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    label: str
-    description: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    text: str
-    """The whole question; answers are keyed by it."""
-    header: str = ""
-    choices: tuple[Choice, ...] = ()
-    multiple: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionAsked:
-    request: str
-    """The agent's id for it."""
-    kind: DecisionKind
-    title: str
-    """One line: ``Run a command?``, ``Edit a file?``, ``Approve this plan?``, or the question's header."""
-    tool: str | None = None
-    call: str | None = None
-    input: Json = field(default_factory=dict)
-    """Permission: the tool's input, whole. Shown, and editable where ``editable``."""
-    subject: str = ""
-    """What it is about, uncut: the command, the path, the plan's text."""
-    why: str = ""
-    """The agent's own reason or description."""
-    questions: tuple[Question, ...] = ()
-    editable: bool = False
-    rule: str | None = None
-    """What *allow for this run* would cover, in words (``Bash commands that begin with pytest``); None: not offered."""
-    rule_payload: tuple[Json, ...] = ()
-    """The agent's own suggestion behind ``rule``, already aimed at this session only."""
-    blocked_path: str | None = None
-    agent: str | None = None
-    """The sub-agent that asks, where one does."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionWithdrawn:
-    request: str
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionResolved:
-    """The agent's stream shows that an answer arrived (a tool result for the asked call, or its use)."""
-
-    request: str
-    accepted: bool
-    """False: the agent refused or did not see the answer; ``detail`` says how."""
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -272,7 +241,10 @@ class TurnResult:
     cumulative: MicroUsd | None
     """Cost of this process so far; None where the agent did not tell. The machine takes the difference."""
     marginal: MicroUsd | None = None
-    """The turn's own cost where the agent tells it itself; checked against the difference."""
+    """The turn's own cost where the agent tells it itself; checked against the difference. Of an agent that does not
+    report costs as a rule (``reports_cost`` is false) this is the cost that counts."""
+    estimated: bool = False
+    """``marginal`` is reckoned from tokens and a price table."""
     usage: Usage = Usage()
     duration_ms: int | None = None
     api_duration_ms: int | None = None
@@ -301,9 +273,11 @@ class Idle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """Bytes that the driver must send by itself to keep the agent from blocking (an error for an unknown request)."""
+    """Bytes that the driver must send by itself: the next step of the handshake, an error for an unknown request."""
 
     id: str
+    """Made from what was read alone, never counted or drawn: when a console that takes over reads the same bytes again,
+    it comes out the same, and the keeper sends nothing twice."""
     data: bytes
     why: str
 
@@ -329,6 +303,7 @@ class ProtocolFault:
 
 AgentEvent = (
     SessionReady
+    | CannotStart
     | ConversationChanged
     | ModeChanged
     | ModelChanged
@@ -363,35 +338,6 @@ TRANSIENT: tuple[type, ...] = (TextDelta, ThoughtDelta, Idle, Reply)
 """Events that are shown or acted on and not kept: their content comes again in a finished form."""
 
 
-# ------------------------------------------------------------------------------------------------------------ answers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allow:
-    for_run: bool = False
-    """Also use ``rule_payload``: do not ask for its like again in this run."""
-    edited_input: Json | None = None
-    """The tool's input as the operator changed it, whole."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deny:
-    message: str = ""
-    """Said to the agent; a plan that is sent back for revision carries the wish here."""
-    interrupt: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionReply:
-    answers: Mapping[str, tuple[str, ...]]
-    """Question text to the labels chosen, or to one free text."""
-    note: str = ""
-    """Added by the operator, passed on with the answers."""
-
-
-Answer = Allow | Deny | QuestionReply
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
     """What a driver needs to say how its agent is started."""
@@ -400,6 +346,10 @@ class Start:
     """Absolute path of the native binary."""
     session: str
     """uuid4 for a new conversation, the native id for one that is resumed."""
+    cwd: str = ""
+    """Absolute path of the tree it works in; some protocols name it."""
+    agent: str = ""
+    """The profile's name: one driver may know more of some agents than of others."""
     resume: bool = False
     fork: bool = False
     model: str | None = None
@@ -432,18 +382,28 @@ class Driver(Protocol):
 
     capabilities: Capabilities
 
-    def argv(self, start: Start) -> Sequence[str]: ...
+    def argv(self, start: Start) -> Sequence[str]:
+        """The command line. Always called first, also for a process that runs already (a console that takes it over):
+        whatever of ``start`` is needed later, the driver remembers."""
+        ...
 
     def environment(self) -> tuple[Mapping[str, str], frozenset[str]]:
         """Variables to set, and names never to inherit, beyond what every hold filters."""
         ...
 
     def opening(self) -> Sequence[ControlWrite]:
-        """The handshake: what must go before the first turn, the mode in which a person is asked included."""
+        """The handshake: what must go before the first turn, the mode in which a person is asked included.
+
+        What can be said only after an answer comes out of ``feed`` as a ``Reply``; ``SessionReady`` comes when all of
+        it is done."""
         ...
 
     def feed(self, data: bytes) -> Sequence[AgentEvent]:
         """Take the next bytes of the agent's stdout, cut anywhere."""
+        ...
+
+    def quiet(self) -> Sequence[AgentEvent]:
+        """Its terminal has been silent for the time that was asked for. Nothing for agents that speak a protocol."""
         ...
 
     def feed_end(self) -> Sequence[AgentEvent]:

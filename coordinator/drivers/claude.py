@@ -134,6 +134,9 @@ class ClaudeDriver:
             read_line(self._state, line, out)
         return out
 
+    def quiet(self) -> Sequence[AgentEvent]:
+        return ()
+
     def feed_end(self) -> Sequence[AgentEvent]:
         rest = self._lines.take_rest()
         out: list[AgentEvent] = []

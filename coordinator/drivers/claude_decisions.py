@@ -14,6 +14,7 @@ from coordinator.drivers.base import (
     Allow,
     Answer,
     Choice,
+    Chosen,
     DecisionAsked,
     Deny,
     Question,
@@ -226,6 +227,9 @@ def response(ask: Ask | None, answer: Answer) -> tuple[str, Json]:
             if answer.interrupt:
                 body["interrupt"] = True
             return "deny", body
+        case Chosen():
+            # It offers no options of its own, so there is none that could have been chosen.
+            return "deny", {"behavior": "deny", "message": "The operator said no."}
         case QuestionReply():
             return "reply", {"behavior": "allow", "updatedInput": {**tool_input, "answers": answers_of(answer)}}
 
