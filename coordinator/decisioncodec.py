@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from coordinator import offering
 from coordinator.drivers.base import Allow, Answer, Chosen, DecisionAsked, Deny, Offer, OfferKind, QuestionReply
 from coordinator.eventcodec import redacted
 from store.canonical import dumps
@@ -90,7 +91,7 @@ def words(answer: Answer, decision: DecisionAsked) -> str:
 
 def offer_of(answer: Chosen, decision: DecisionAsked) -> Offer | None:
     """The offer that was chosen; None where the decision has none of that id."""
-    return next((offer for offer in decision.offers if offer.id == answer.offer), None)
+    return next((offer for offer in offering.offered(decision) if offer.id == answer.offer), None)
 
 
 def as_offered(answer: Answer, decision: DecisionAsked) -> Answer | Refusal:
@@ -108,7 +109,7 @@ def as_offered(answer: Answer, decision: DecisionAsked) -> Answer | Refusal:
         if answer.message:
             return _not_an_option("message", "the agent takes no reason; deny, and say it as a turn")
         wanted = OfferKind.DENY_STOP if answer.interrupt else OfferKind.DENY
-    offer = next((one for one in decision.offers if one.kind is wanted), None)
+    offer = next((one for one in offering.offered(decision) if one.kind is wanted), None)
     return Chosen(offer=offer.id) if offer is not None else _not_an_option("answer", wanted.value)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from coordinator import decisioncodec, images
+from coordinator import decisioncodec, images, offering
 from coordinator.api import (
     AttentionView,
     BudgetView,
@@ -86,6 +86,7 @@ def decision_view(decision: decisions.Decision, rule_uses: int = 0) -> DecisionV
         rule_uses=rule_uses,
         blocked_path=asked.blocked_path,
         agent=asked.agent,
+        offers=offering.offered(asked),
         answer=answer,
         answered_by=decision.answered_by,
         answered_at=decision.answered_at,

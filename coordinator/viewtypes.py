@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from coordinator.custody.types import EndedProcess, Receipt
-from coordinator.drivers.base import BackgroundTask, Json, Question
+from coordinator.drivers.base import BackgroundTask, Json, Offer, Question
 from coordinator.imagetypes import AttachedView
 from coordinator.terms import Terms
 from store.refusal import Refusal
@@ -93,6 +93,8 @@ class DecisionView:
     rule_uses: int = 0
     blocked_path: str | None = None
     agent: str | None = None
+    offers: tuple[Offer, ...] = ()
+    """The agent's own options, where it gives some: the only ones then."""
     answer: str = ""
     """In words, once answered."""
     answered_by: str | None = None

@@ -8,7 +8,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coordinator.drivers.base import Allow, Answer, Deny, Question, QuestionReply
+from coordinator.drivers.base import Allow, Answer, Chosen, Deny, Offer, OfferKind, Question, QuestionReply
+from coordinator.offering import numbered
 from store.refusal import Refusal
 from store.vocab import DecisionKind, RefusalReason
 
@@ -24,16 +25,24 @@ class Asked:
     kind: DecisionKind
     questions: tuple[Question, ...] = ()
     rule: str | None = None
+    offers: tuple[Offer, ...] = ()
+    """The agent's own options, where it gives some."""
 
 
-def options(asked: Asked) -> list[str]:
-    """The choices of a permission or a plan, in words, by their numbers from 1."""
+def options(asked: Asked) -> dict[int, str]:
+    """The choices of a permission or a plan, in words, by their numbers."""
     if asked.kind is DecisionKind.PLAN:
-        return ["approve", "send back (add a note to say what you want otherwise)"]
+        return {1: "approve", 2: "send back (add a note to say what you want otherwise)"}
+    if asked.kind is DecisionKind.PERMISSION and asked.offers:
+        return {digit: _offer(one) for digit, one in numbered(asked.offers)}
     if asked.kind is DecisionKind.PERMISSION:
-        rule = [f"allow for this run: {asked.rule}"] if asked.rule else []
-        return ["allow once", "deny", "deny, and say why in a note", *rule]
-    return []
+        rule = {4: f"allow for this run: {asked.rule}"} if asked.rule else {}
+        return {1: "allow once", 2: "deny", 3: "deny, and say why in a note", **rule}
+    return {}
+
+
+def _offer(offer: Offer) -> str:
+    return f"{offer.label}: {offer.covers}" if offer.covers else offer.label
 
 
 def read(asked: Asked, choices: Sequence[str], *, note: str = "", text: str | None = None) -> Answer | Refusal:
@@ -45,6 +54,12 @@ def read(asked: Asked, choices: Sequence[str], *, note: str = "", text: str | No
     word = " ".join(choices).strip().lower()
     if word == "3" and asked.kind is DecisionKind.PLAN:
         return _not_an_option(word, asked)
+    if asked.offers:
+        taken = _taken(asked.offers, word)
+        # A reason would be lost: these agents take none with an answer.
+        return (
+            _not_an_option("a note", asked) if note and taken else (taken or _not_an_option(word or "nothing", asked))
+        )
     if word in _ALLOW:
         return Allow()
     if word in _DENY:
@@ -52,6 +67,21 @@ def read(asked: Asked, choices: Sequence[str], *, note: str = "", text: str | No
     if word in _ALLOW_RUN and asked.rule:
         return Allow(for_run=True)
     return _not_an_option(word or "nothing", asked)
+
+
+def _taken(offers: Sequence[Offer], word: str) -> Answer | None:
+    for digit, offer in numbered(offers):
+        if word in (str(digit), offer.label.lower(), offer.id.lower()):
+            return Chosen(offer=offer.id)
+    kinds: tuple[tuple[OfferKind, Sequence[str], Answer], ...] = (
+        (OfferKind.ALLOW, _ALLOW[1:], Allow()),
+        (OfferKind.DENY, _DENY[2:], Deny()),
+        (OfferKind.DENY_STOP, _DENY[2:], Deny(interrupt=True)),
+        (OfferKind.ALLOW_RUN, _ALLOW_RUN[1:], Allow(for_run=True)),
+    )
+    return next(
+        (meant for kind, said, meant in kinds if word in said and any(one.kind is kind for one in offers)), None
+    )
 
 
 def read_line(asked: Asked, line: str) -> Answer | Refusal:
@@ -147,5 +177,5 @@ def _numbered(labels: Sequence[str]) -> str:
 
 
 def _not_an_option(given: str, asked: Asked) -> Refusal:
-    choices = ", ".join(f"{number} {option.split(' (')[0]}" for number, option in enumerate(options(asked), 1))
+    choices = ", ".join(f"{number} {option.split(' (')[0]}" for number, option in options(asked).items())
     return Refusal(RefusalReason.NOT_AN_OPTION, {"choice": given, "choices": choices})

@@ -67,7 +67,7 @@ class Output(Protocol):
 
 
 def asked_of(decision: DecisionView) -> answers.Asked:
-    return answers.Asked(kind=decision.kind, questions=decision.questions, rule=decision.rule)
+    return answers.Asked(kind=decision.kind, questions=decision.questions, rule=decision.rule, offers=decision.offers)
 
 
 def end_sentence(session: SessionView) -> str:
@@ -101,7 +101,7 @@ class TextOutput:
             self._say(f"    {said}")
         if decision.why:
             self._say(f"  why: {one_line(decision.why)}")
-        for number, option in enumerate(answers.options(asked_of(decision)), 1):
+        for number, option in answers.options(asked_of(decision)).items():
             self._say(f"  {number} {one_line(option)}")
         for number, question in enumerate(decision.questions, 1):
             several = " (several may be chosen)" if question.multiple else ""
@@ -198,7 +198,7 @@ class JsonOutput:
             subject=decision.subject,
             why=decision.why,
             tool=decision.tool,
-            options=answers.options(asked_of(decision)),
+            options={str(number): option for number, option in answers.options(asked_of(decision)).items()},
             questions=msgspec.to_builtins(decision.questions),
         )
 

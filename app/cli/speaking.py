@@ -131,6 +131,7 @@ def _meant(decision: "Decision", words: list[str], *, note: str, text: str | Non
     from app.cli import answers
     from app.cli.exits import refused
     from coordinator.decisioncodec import decode_answer, view_parts, words as in_words
+    from coordinator.offering import offered
     from store.refusal import Refusal
     from store.vocab import DecisionState, RefusalReason
 
@@ -143,7 +144,10 @@ def _meant(decision: "Decision", words: list[str], *, note: str, text: str | Non
         }
         raise refused(Refusal(RefusalReason.ALREADY_ANSWERED, facts), as_json=as_json)
     meant = answers.read(
-        answers.Asked(kind=decision.kind, questions=asked.questions, rule=asked.rule), words, note=note, text=text
+        answers.Asked(kind=decision.kind, questions=asked.questions, rule=asked.rule, offers=offered(asked)),
+        words,
+        note=note,
+        text=text,
     )
     if isinstance(meant, Refusal):
         raise refused(meant, as_json=as_json)

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from app.cli import answers, brief, plain_commands, values
 from app.cli.exits import Leave
-from coordinator.drivers.base import Allow, Choice, Deny, Question, QuestionReply
+from coordinator.drivers.base import Allow, Choice, Chosen, Deny, Offer, OfferKind, Question, QuestionReply
 from store.refusal import Refusal
 from store.vocab import DecisionKind, Millis, RefusalReason
 from tests.cli.made import NOW
@@ -115,6 +115,14 @@ SIZES = Question(text="Which sizes?", header="sizes", choices=tuple(Choice(label
 ONE = answers.Asked(kind=DecisionKind.QUESTION, questions=(COLOUR,))
 FORM = answers.Asked(kind=DecisionKind.QUESTION, questions=(COLOUR, SIZES))
 PLAN = answers.Asked(kind=DecisionKind.PLAN)
+OFFERS = answers.Asked(
+    kind=DecisionKind.PERMISSION,
+    offers=(
+        Offer(id="proceed_always", label="Allow always", kind=OfferKind.ALLOW_RUN),
+        Offer(id="proceed_once", label="Allow", kind=OfferKind.ALLOW),
+        Offer(id="stop", label="Reject", kind=OfferKind.DENY_STOP),
+    ),
+)
 FREE = answers.Asked(kind=DecisionKind.PARK, questions=(Question(text="How?"),))
 
 
@@ -129,6 +137,14 @@ FREE = answers.Asked(kind=DecisionKind.PARK, questions=(Question(text="How?"),))
         (PERMISSION, "4", Allow(for_run=True)),
         (PLAN, "1", Allow()),
         (PLAN, "2; note: smaller steps", Deny(message="smaller steps")),
+        (OFFERS, "1", Chosen(offer="proceed_once")),
+        (OFFERS, "2", Chosen(offer="stop")),
+        (OFFERS, "4", Chosen(offer="proceed_always")),
+        (OFFERS, "allow always", Chosen(offer="proceed_always")),
+        (OFFERS, "proceed_once", Chosen(offer="proceed_once")),
+        (OFFERS, "allow", Chosen(offer="proceed_once")),
+        (OFFERS, "yes", Allow()),
+        (OFFERS, "no", Deny(interrupt=True)),
         (ONE, "1", QuestionReply(answers={"Which colour?": ("Red",)})),
         (ONE, "red", QuestionReply(answers={"Which colour?": ("Red",)})),
         (ONE, "blue, dark", QuestionReply(answers={"Which colour?": ("Blue, dark",)})),
@@ -151,6 +167,8 @@ def test_answers(asked: answers.Asked, line: str, answer: object) -> None:
         (PERMISSION, "", RefusalReason.NOT_AN_OPTION),
         (PERMISSION, "yes please", RefusalReason.NOT_AN_OPTION),
         (NO_RULE, "4", RefusalReason.NOT_AN_OPTION),
+        (OFFERS, "3", RefusalReason.NOT_AN_OPTION),
+        (OFFERS, "1; note: well", RefusalReason.NOT_AN_OPTION),
         (ONE, "3", RefusalReason.NOT_AN_OPTION),
         (ONE, "0", RefusalReason.NOT_AN_OPTION),
         (ONE, "1,2", RefusalReason.NOT_AN_OPTION),

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from coordinator.api import ConsoleSnapshot, Group
+from coordinator.drivers.base import Offer, OfferKind
 from store.vocab import DecisionKind, MicroUsd
 from tests.console.scenes import (
     PROCESSES,
@@ -31,6 +32,19 @@ from tests.fakes.backend import (
 
 PARK = make_decision(
     8, kind=DecisionKind.PARK, title="Which database?", subject="Which database is meant?", tool=None, input={}
+)
+
+
+OFFERED = make_decision(
+    8,
+    offers=(
+        Offer(id="a", label="Yes, proceed", kind=OfferKind.ALLOW),
+        Offer(id="b", label="Yes, and don't ask again", kind=OfferKind.ALLOW_RUN, covers="commands that begin with rm"),
+        Offer(id="c", label="No", kind=OfferKind.DENY),
+        Offer(id="d", label="No, and stop there", kind=OfferKind.DENY_STOP),
+    ),
+    input={"command": "rm -r build"},
+    subject="rm -r build",
 )
 
 
@@ -63,6 +77,7 @@ STATES: dict[str, Scene] = {
     "interrupting": Scene(only(checkout(group=Group.WORKING, decisions=(), interrupting=True))),
     "permission": SCENES["permission"],
     "permission-from-text": Scene(full),
+    "offers": Scene(asking(OFFERED), to_the_card),
     "question": Scene(asking(QUESTION), to_the_card),
     "plan": SCENES["plan"],
     "park": Scene(asking(PARK), to_the_card),

@@ -24,7 +24,7 @@ from tests.console.driving import alone, burst, settled
 from tests.console.hostile import HOSTILE, Spoiler, faults, screen_rows, texts_of
 from tests.console.opened import console
 from tests.console.scenes import PROCESSES, QUESTION, checkout, crowd_of_waits, ripe_terms, terms
-from tests.console.states import STATES
+from tests.console.states import OFFERED, STATES
 from tests.console.transcript.test_hostile import EVENTS
 from tests.fakes.backend import FakeBackend, make_snapshot
 from tests.sampling import sampled
@@ -47,7 +47,7 @@ def stuffed() -> ConsoleSnapshot:
         receipt=STATES["ended-left"].snapshot().sessions[0].receipt,
         ending=STATES["ending"].snapshot().sessions[0].ending,
         tools=STATES["working"].snapshot().sessions[0].tools,
-        decisions=(QUESTION, *checkout().decisions),
+        decisions=(QUESTION, OFFERED, *checkout().decisions),
     )
     image = AttachedView(name="shot.png", media_type=ImageType.PNG, size=10)
     busy = replace(busy, turns=(replace(busy.turns[0], images=(image,)), *busy.turns[1:]))

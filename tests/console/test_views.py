@@ -19,7 +19,7 @@ from app.console.views.lists import list_picture, ordered, strip_line
 from app.console.views.panel import gauge, panel_lines
 from app.console.views.standing import spent
 from coordinator.api import Extend, Group
-from coordinator.drivers.base import QuestionReply
+from coordinator.drivers.base import Offer, OfferKind, QuestionReply
 from store.vocab import MicroUsd, RunId
 from tests.console.scenes import EDIT, LONG, QUESTIONS, checkout, full
 from tests.fakes.backend import MINUTE, NOW, ago, make_budget, make_decision, make_session, make_snapshot
@@ -142,6 +142,21 @@ def test_no_rule_is_offered_where_it_could_not_hold(command: str) -> None:
     assert not offers_rule(decision)
     labels = [option.label for option in face_of(decision, None, None, checkout(), 70, UNICODE).options]
     assert labels == ["allow once", "deny", "deny, and say why"]
+
+
+def test_the_agents_own_options_are_the_only_ones_and_say_what_they_cover() -> None:
+    once, run, no = (
+        Offer(id="a", label="Yes", kind=OfferKind.ALLOW),
+        Offer(id="b", label="Always", kind=OfferKind.ALLOW_RUN, covers="commands that begin with pytest"),
+        Offer(id="c", label="No", kind=OfferKind.DENY),
+    )
+    face = face_of(make_decision(offers=(run, once, no), input={}), None, None, checkout(), 70, UNICODE)
+    assert [(one.key, one.label, one.offer) for one in face.options] == [
+        ("1", "Yes", "a"),
+        ("2", "No", "c"),
+        ("4", "Always", "b"),
+    ]
+    assert any(fact.text == "Always covers: commands that begin with pytest" for fact in face.facts)
 
 
 def test_the_rule_says_what_it_covers_and_how_often_it_was_used() -> None:

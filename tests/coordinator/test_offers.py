@@ -1,8 +1,10 @@
 """An agent's own options: an answer is sent as one of them, never as a wider or a narrower one."""
 
+from itertools import permutations
+
 import pytest
 
-from coordinator import decisioncodec
+from coordinator import decisioncodec, offering
 from coordinator.drivers.base import Allow, Answer, Chosen, DecisionAsked, Deny, Offer, OfferKind
 from store.refusal import Refusal
 from store.vocab import DecisionKind, RefusalReason
@@ -68,3 +70,28 @@ def test_the_words_say_what_kind_it_was_and_by_what_name() -> None:
         "denied: No",
         "denied, and its turn ended: Cancel",
     ]
+
+
+def test_what_a_digit_means_does_not_depend_on_the_agents_order() -> None:
+    for order in permutations((ONCE, ALWAYS, NO, CANCEL)):
+        digits = dict(offering.numbered(order))
+        assert (digits[1], digits[2]) == (ONCE, NO)
+        assert 3 not in digits
+        assert {digits[4], digits[5]} == {ALWAYS, CANCEL}
+    assert dict(offering.numbered((ALWAYS, CANCEL))) == {2: CANCEL, 4: ALWAYS}
+    many = [Offer(id=str(n), label=str(n), kind=OfferKind.ALLOW) for n in range(20)]
+    assert [digit for digit, _ in offering.numbered(many)] == [1, 4, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("sign", offering.UNCOVERED)
+def test_what_no_rule_could_hold_is_not_allowed_for_the_run(sign: str) -> None:
+    shown = DecisionAsked(
+        request="r",
+        kind=DecisionKind.PERMISSION,
+        title="Run a command?",
+        input={"command": f"pytest {sign} x"},
+        offers=(ONCE, ALWAYS, NO),
+    )
+    assert offering.offered(shown) == (ONCE, NO)
+    assert decisioncodec.check_answer(Chosen(offer="c"), shown) is not None
+    assert isinstance(decisioncodec.as_offered(Allow(for_run=True), shown), Refusal)

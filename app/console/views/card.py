@@ -15,10 +15,9 @@ from app.console.views.glyphs import Glyphs
 from app.console.views.ink import Line, Span, cells, cut, flow, indent, literal, one_line, sides, wrap
 from app.wording import short_path
 from coordinator.api import DecisionView, SessionView
+from coordinator.drivers.asks import OfferKind
+from coordinator.offering import numbered, uncovered
 from store.vocab import DecisionKind
-
-_UNCOVERED = ("&&", "||", ";", "$(", "`", "|", "\n", ">", "<(")
-"""Where one of these stands in a command, a rule about how it begins could not hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +27,8 @@ class Option:
     verb: str
     """What the widget does with it: ``allow``, ``deny-why`` …"""
     choice: int = 0
+    offer: str = ""
+    """Id of the agent's own option."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,16 +49,8 @@ def command_of(given: dict[str, Any]) -> str | None:
     return command if isinstance(command, str) else None
 
 
-def uncovered(decision: DecisionView) -> str | None:
-    """The part of a command that no rule could cover."""
-    command = command_of(decision.input)
-    if command is None:
-        return None
-    return next((sign for sign in _UNCOVERED if sign in command), None)
-
-
 def offers_rule(decision: DecisionView) -> bool:
-    return decision.rule is not None and uncovered(decision) is None
+    return decision.rule is not None and uncovered(decision.input) is None
 
 
 def editable_text(decision: DecisionView) -> str:
@@ -126,13 +119,20 @@ def _permission(decision: DecisionView, edited: str | None, session: SessionView
     facts.insert(0, Span(f"in {one_line(short_path(session.tree, home))}", "grey"))
     if decision.blocked_path:
         facts.append(Span(f"outside what it may touch: {one_line(decision.blocked_path)}", "amber"))
-    sign = uncovered(decision)
-    if offers_rule(decision) and edited is None:
+    sign = uncovered(decision.input)
+    if decision.offers:
+        options = [
+            Option(key=str(digit), label=one_line(offer.label), verb="offer", offer=offer.id)
+            for digit, offer in numbered(decision.offers)
+        ]
+        wide = [one for one in decision.offers if one.kind is OfferKind.ALLOW_RUN and one.covers]
+        facts += [Span(f"{one_line(one.label)} covers: {one_line(one.covers)}", "text") for one in wide]
+    elif offers_rule(decision) and edited is None:
         uses = decision.rule_uses
         used = f", used {uses} {'time' if uses == 1 else 'times'} so far" if uses else ", not used yet"
         options.append(Option(key="4", label="allow for this run", verb="allow-run"))
         facts.append(Span(f"for this run covers: {one_line(decision.rule or '')}{used}", "text"))
-    elif sign is not None:
+    if sign is not None:
         facts.append(Span(f"no rule covers {'a new line' if sign == chr(10) else f'`{sign}`'}", "grey"))
     return Face(
         head=one_line(decision.title) or "Allow this?",

@@ -33,7 +33,7 @@ from app.console.views.limits import asked_for, extension, limit_face, limit_of,
 from app.console.widgets.lines import Lines
 from app.console.widgets.writing import Writing
 from coordinator.api import DecisionView, SessionView
-from coordinator.drivers.base import Allow, Deny, QuestionReply
+from coordinator.drivers.base import Allow, Chosen, Deny, QuestionReply
 
 TOO_SOON = "too soon, press again"
 NOT_ALONE = "other keys came with it: not taken, press again"
@@ -326,6 +326,8 @@ class Card(Vertical):
                 self._allow(decision)
             case "allow-run":
                 self.post_message(Answered(decision, Allow(for_run=True)))
+            case "offer":
+                self.post_message(Answered(decision, Chosen(offer=option.offer)))
             case "approve":
                 self.post_message(Answered(decision, Allow()))
             case "deny":
