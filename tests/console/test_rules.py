@@ -111,6 +111,25 @@ async def test_options_of_a_folded_card_are_dead_until_its_end_was_seen() -> Non
         await eventually(lambda: answers(backend))
 
 
+async def test_what_lets_nothing_happen_need_not_be_read_to_its_end() -> None:
+    async with console(make_snapshot(checkout(decisions=(LONG,)))) as (app, pilot, backend):
+        await on_card(app, pilot)
+        await alone(app, pilot, "2")
+        await eventually(lambda: answers(backend))
+        assert answers(backend)[0].answer == Deny()
+
+
+async def test_a_digit_that_went_into_an_empty_draft_is_told_where_it_went() -> None:
+    async with console(full()) as (app, pilot, backend):
+        await eventually(lambda: app.drive.card.shown)
+        await alone(app, pilot, "2")
+        assert app.drive.composer.text == "2"
+        assert "^O, then 2" in app.drive.said.text
+        await typed(app, pilot, "0 times")
+        assert "^O, then" not in app.drive.said.text
+        assert answers(backend) == []
+
+
 async def test_deny_with_a_reason() -> None:
     async with console(full()) as (app, pilot, backend):
         await on_card(app, pilot)

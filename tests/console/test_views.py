@@ -117,7 +117,10 @@ def test_what_does_not_fit_folds_and_its_options_wait_for_the_end() -> None:
     folded = card_picture(face, CardState(focused=True), 76, 10, UNICODE)
     assert not folded.alive
     assert len(folded.lines) <= 10
-    assert any("options wait" in plain(row) for row in folded.lines)
+    assert any("to the end, then answer" in plain(row) for row in folded.lines)
+    inks = {span.text.strip(): span.ink for row in folded.lines for span in row}
+    assert inks["1"] == "grey"
+    assert inks["2"] == inks["3"] == "blue strong"
     at_end = card_picture(face, CardState(focused=True, offset=folded.max_offset), 76, 10, UNICODE)
     assert at_end.alive
     back = CardState(focused=True, offset=0, seen=len(face.body))
@@ -156,13 +159,35 @@ def test_the_agents_own_options_are_the_only_ones_and_say_what_they_cover() -> N
         ("2", "No", "c"),
         ("4", "Always", "b"),
     ]
-    assert any(fact.text == "Always covers: commands that begin with pytest" for fact in face.facts)
+    assert any(fact.text == "4 covers: commands that begin with pytest" for fact in face.reach)
 
 
 def test_the_rule_says_what_it_covers_and_how_often_it_was_used() -> None:
     decision = make_decision(rule="Bash commands that begin with pytest", rule_uses=3)
     face = face_of(decision, None, None, checkout(), 70, UNICODE)
-    assert any("begin with pytest, used 3 times" in fact.text for fact in face.facts)
+    assert any("4 covers: Bash commands that begin with pytest, used 3 times" in fact.text for fact in face.reach)
+
+
+@pytest.mark.parametrize("height", range(6, 14))
+@pytest.mark.parametrize("width", [24, 36, 56, 76])
+def test_what_an_answer_reaches_is_read_before_it_can_be_given(width: int, height: int) -> None:
+    """However low the card: it stands under the text, or is the end of what must be seen."""
+    decision = make_decision(
+        rule="Bash commands that begin with pytest and are as long as this one is, so that it takes some rows",
+        input={"command": "pytest -q"},
+        subject="\n".join(f"pytest -q tests/part_{n}" for n in range(6)),
+        blocked_path="/etc/passwd",
+    )
+    face = face_of(decision, None, None, checkout(), width - 4, UNICODE)
+    at, seen = 0, ""
+    while True:
+        picture = card_picture(face, CardState(focused=True, offset=at, seen=at), width, height, UNICODE)
+        seen += " ".join(plain(row).strip() for row in picture.lines) + " "
+        if picture.alive:
+            break
+        at += picture.body_rows
+    for word in (*(decision.rule or "").split(), "/etc/passwd"):
+        assert word in seen.replace("…", "") or len(word) > width - 8, word
 
 
 def test_a_request_with_next_to_nothing_can_be_answered() -> None:

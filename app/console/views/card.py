@@ -29,6 +29,8 @@ class Option:
     choice: int = 0
     offer: str = ""
     """Id of the agent's own option."""
+    safe: bool = False
+    """It lets nothing happen: it may be taken before the end of the card was seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,8 @@ class Face:
     body: tuple[Line, ...]
     facts: tuple[Span, ...]
     options: tuple[Option, ...]
+    reach: tuple[Span, ...] = ()
+    """Facts that change what an answer means: where there is no room for them they are part of what folds."""
     listed: bool = False
     """The options stand in the body already, one a row, as choices do."""
     hint: str = ""
@@ -112,32 +116,40 @@ def _permission(decision: DecisionView, edited: str | None, session: SessionView
     # What a digit means never moves: who denies with 2 by habit must not find another thing there.
     options = [
         Option(key="1", label="allow once" if edited is None else "allow once, as edited", verb="allow"),
-        Option(key="2", label="deny", verb="deny"),
-        Option(key="3", label="deny, and say why", verb="deny-why"),
+        Option(key="2", label="deny", verb="deny", safe=True),
+        Option(key="3", label="deny, and say why", verb="deny-why", safe=True),
     ]
     facts = list(_facts(decision))
     facts.insert(0, Span(f"in {one_line(short_path(session.tree, home))}", "grey"))
+    reach: list[Span] = []
     if decision.blocked_path:
-        facts.append(Span(f"outside what it may touch: {one_line(decision.blocked_path)}", "amber"))
+        reach.append(Span(f"outside what it may touch: {one_line(decision.blocked_path)}", "amber"))
     sign = uncovered(decision.input)
     if decision.offers:
         options = [
-            Option(key=str(digit), label=one_line(offer.label), verb="offer", offer=offer.id)
+            Option(
+                key=str(digit),
+                label=one_line(offer.label),
+                verb="offer",
+                offer=offer.id,
+                safe=offer.kind in (OfferKind.DENY, OfferKind.DENY_STOP),
+            )
             for digit, offer in numbered(decision.offers)
         ]
-        wide = [one for one in decision.offers if one.kind is OfferKind.ALLOW_RUN and one.covers]
-        facts += [Span(f"{one_line(one.label)} covers: {one_line(one.covers)}", "text") for one in wide]
+        wide = [(digit, one) for digit, one in numbered(decision.offers) if one.kind is OfferKind.ALLOW_RUN]
+        reach += [Span(f"{digit} covers: {one_line(one.covers)}", "text") for digit, one in wide if one.covers]
     elif offers_rule(decision) and edited is None:
         uses = decision.rule_uses
         used = f", used {uses} {'time' if uses == 1 else 'times'} so far" if uses else ", not used yet"
         options.append(Option(key="4", label="allow for this run", verb="allow-run"))
-        facts.append(Span(f"for this run covers: {one_line(decision.rule or '')}{used}", "text"))
+        reach.append(Span(f"4 covers: {one_line(decision.rule or '')}{used}", "text"))
     if sign is not None:
         facts.append(Span(f"no rule covers {'a new line' if sign == chr(10) else f'`{sign}`'}", "grey"))
     return Face(
         head=one_line(decision.title) or "Allow this?",
         body=_subject_rows(decision, edited, width),
         facts=tuple(facts),
+        reach=tuple(reach),
         options=tuple(options),
         hint="e edit" if decision.editable else "",
     )
@@ -259,51 +271,74 @@ class CardPicture:
 def card_picture(face: Face, state: CardState, width: int, height: int, glyphs: Glyphs) -> CardPicture:
     """Fit a face to at most ``height`` rows. What does not fit folds: the body scrolls, options wait for its end."""
     inner = max(width - 2, 10)
-    facts = _fact_rows(face, inner)
-    options = [] if face.listed else _option_rows(face, inner)
-    chrome = 1 + len(options) + 1
-    room = height - chrome - len(facts)
-    while facts and room < min(len(face.body), 3):
-        facts = facts[:-1]
-        room += 1
-    body_rows = min(len(face.body), max(room, 1))
-    folded = body_rows < len(face.body)
+    options = [] if face.listed else _option_rows(face, inner, state)
+    body, facts = _fitted(face, inner, height - 1 - len(options) - 1)
+    body_rows = min(len(body), max(height - 1 - len(options) - 1 - len(facts), 1))
+    folded = body_rows < len(body)
     if folded:
         body_rows = max(body_rows - 1, 1)
-    max_offset = max(len(face.body) - body_rows, 0)
+    max_offset = max(len(body) - body_rows, 0)
     offset = min(state.offset, max_offset)
-    alive = not folded or max(state.seen, offset + body_rows) >= len(face.body)
+    alive = not folded or max(state.seen, offset + body_rows) >= len(body)
+    if not alive and not face.listed:
+        options = _option_rows(face, inner, state, only_safe=True)
     place = f"{state.place} of {state.count} · waiting {state.waited}"
     lines: list[Line] = [
         sides(
             (Span(f"{glyphs.needs} ", "amber"), Span(face.head.upper(), "amber strong")), (Span(place, "grey"),), width
         )
     ]
-    lines += [indent(row, 2) for row in face.body[offset : offset + body_rows]]
+    lines += [indent(row, 2) for row in body[offset : offset + body_rows]]
     if folded:
-        below = len(face.body) - offset - body_rows
-        words = f"{below} more {'row' if below == 1 else 'rows'}: ↓" if below else "this is the end; ↑ goes back"
-        if not alive:
-            words += " · options wait for the end"
-        lines.append(indent((Span(words, "amber" if below else "grey"),), 2))
+        lines.append(indent(_fold_row(len(body) - offset - body_rows, inner, alive=alive), 2))
     lines += [indent(row, 2) for row in facts]
-    lines += [indent(_dim(row) if not alive or state.busy else row, 2) for row in options]
+    lines += [indent(_dim(row) if state.busy else row, 2) for row in options]
     lines.append(indent(_foot(face, state, inner, glyphs, folded=folded), 2))
     return CardPicture(lines=tuple(lines), body_rows=body_rows, max_offset=max_offset, alive=alive)
 
 
-def _fact_rows(face: Face, width: int) -> list[Line]:
+def _fitted(face: Face, width: int, room: int) -> tuple[tuple[Line, ...], list[Line]]:
+    """The body and the rows of facts under it. What only explains gives way; what an answer reaches never does."""
+    body = face.body
+    while body and not "".join(span.text for span in body[-1]).strip():
+        body = body[:-1]
+    facts, reach = _fact_rows(face.facts, width), _fact_rows(face.reach, width)
+    while facts and room - len(facts) - len(reach) < min(len(body), 3):
+        facts = facts[:-1]
+    if reach and room - len(reach) < min(len(body), 3):
+        return (*body, *reach), facts
+    return body, [*facts, *reach]
+
+
+def _fold_row(below: int, width: int, *, alive: bool) -> Line:
+    if not below:
+        return (Span("this is the end; ↑ goes back", "grey"),)
+    more = f"{below} more {'row' if below == 1 else 'rows'}"
+    if alive:
+        return (Span(cut(f"{more}: ↓", width), "amber"),)
+    words = f"{more}: ↓ or PgDn to the end, then answer"
+    return (Span(words if len(words) <= width else cut(f"{more}: ↓, then answer", width), "amber"),)
+
+
+def _fact_rows(facts: tuple[Span, ...], width: int) -> list[Line]:
     parts: list[Line] = []
-    for fact in face.facts:
+    for fact in facts:
         parts += [(Span(row, fact.ink),) for row in wrap(fact.text, width)]
     return flow(parts, width) if parts else []
 
 
-def _option_rows(face: Face, width: int) -> list[Line]:
-    parts: list[Line] = [(Span(f"{option.key} ", "blue strong"), Span(option.label, "text")) for option in face.options]
+def _option_rows(face: Face, width: int, state: CardState, *, only_safe: bool = False) -> list[Line]:
+    """In full colour what a key would do just now; the rest in grey."""
+    parts: list[Line] = []
+    for option in face.options:
+        on = state.focused and (option.safe or not only_safe)
+        parts.append(
+            (Span(f"{option.key} ", "blue strong" if on else "grey"), Span(option.label, "text" if on else "grey"))
+        )
     if face.hint:
         key, _, rest = face.hint.partition(" ")
-        parts.append((Span(f"{key} ", "blue strong"), Span(rest, "text")))
+        on = state.focused and not only_safe
+        parts.append((Span(f"{key} ", "blue strong" if on else "grey"), Span(rest, "text" if on else "grey")))
     return flow(parts, width, gap=4 if width >= 70 else 2)
 
 
@@ -316,9 +351,10 @@ def _foot(face: Face, state: CardState, width: int, glyphs: Glyphs, *, folded: b
         return (Span(state.busy, "grey"),)
     if state.said:
         return (Span(cut(state.said, width), "amber"),)
-    right: Line = (Span("o open all", "grey"),) if folded else ()
+    right: Line = (Span("o open all", "grey"),) if folded and state.focused else ()
     if not state.focused:
-        words = f"{glyphs.waiting_key} moves here · your draft stays"
+        words = f"{glyphs.waiting_key}, then its keys · your draft stays"
+        return (Span(glyphs.waiting_key, "blue strong"), Span(cut(words, width)[len(glyphs.waiting_key) :], "text"))
     else:
         parts = [face.hint] if face.listed and face.hint else []
         parts += ["n note"] if face.listed else []

@@ -215,7 +215,7 @@ class Card(Vertical):
         self._draw()
 
     def scroll_body(self, by: int) -> None:
-        self._state = replace(self._state, offset=max(self._state.offset + by, 0))
+        self._state = replace(self._state, offset=max(self._state.offset + by, 0), said="")
         self._draw()
 
     def focus_card(self) -> None:
@@ -293,10 +293,10 @@ class Card(Vertical):
             self._opened = not self._opened
             self.post_message(Wanted("fit"))
             return
-        if not picture.alive:
-            self.say("see its end first: ↓, PgDn or o")
-            return
         option = next((one for one in face.options if one.key == character), None)
+        if not picture.alive and not (option is not None and option.safe):
+            self.say("not all of it was seen: ↓ or PgDn to its end first")
+            return
         if option is not None:
             self._choose(option)
         elif character == "e" and self.decision is not None and self.decision.editable:
