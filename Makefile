@@ -38,7 +38,7 @@ soak: $(VENV)/.dev
 screenshots: $(VENV)/.dev
 	@cd $(HERE) && exec $(BIN)/python -m tests.pictures
 
-# Real agent binaries for tests/agents, into .agents (ignored by git). Needs npm; without it those tests are skipped, loudly.
+# Real agent binaries for tests/agents, into .agents (ignored by git). Needs npm and Node 20; without them those tests are skipped, loudly.
 agents: $(VENV)/.dev
 	@cd $(HERE) && exec $(BIN)/python -m tests.agents.install
 

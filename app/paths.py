@@ -22,6 +22,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 class Paths:
     config_file: Path
     agents_file: Path
+    rules_file: Path
     ledger: Path
     spool: Path
     evidence: Path
@@ -79,6 +80,7 @@ def _under(*, config: Path, data: Path, runtime: Path, logs: Path) -> Paths:
     return Paths(
         config_file=config / "config.toml",
         agents_file=config / "agents.toml",
+        rules_file=config / "rules.toml",
         ledger=data / "ledger.db",
         spool=data / "spool",
         evidence=data / "evidence",

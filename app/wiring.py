@@ -3,11 +3,13 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from app import logs
 from app.config import Config, operator_name
 from app.paths import Paths
+from coordinator import pricefile
 from coordinator.house import HouseSettings
 from coordinator.profiles import AgentProfile
 from coordinator.thread import CoordinatorThread
@@ -49,6 +51,7 @@ def house_settings(
         version_cache=paths.runtime / "versions.json",
         mark=paths.mark,
         at_timeout=config.at_timeout,
+        rules_file=paths.rules_file,
     )
 
 
@@ -74,8 +77,12 @@ def open_backend(
         yield refused
         return
     around = os.environ if environment is None else environment
-    logs.keep(paths.logs, around)
-    settings = house_settings(config, paths, around, practice_script=practice_script)
+    logs.keep(paths.logs, around, *(dict(one.env) for one in profiles))
+    prices = pricefile.load(paths.config_file.parent / pricefile.NAME)
+    if isinstance(prices, Refusal):
+        yield prices
+        return
+    settings = replace(house_settings(config, paths, around, practice_script=practice_script), prices=prices)
     backend = CoordinatorThread(settings=settings, profiles=profiles, ledger_path=paths.ledger, repository=repository)
     try:
         refused = backend.start()

@@ -1,12 +1,27 @@
 """What is said to a person about states and terms; the same words in the console, in ``--plain`` and in ``ls``.
 
 Pure, and without Textual: a screen decides where a word stands, never which word it is. Money and time are in
-``wording_measures``, the sentences for a *no* in ``wording_refusals``, those for an ending in ``wording_endings``;
-all are reached from here.
+``wording_measures``, the sentences for a *no* in ``wording_refusals``, those for an ending in ``wording_endings``,
+those for what goes wrong in an agent in ``wording_failures``, agents themselves in ``wording_agents``; all are reached
+from here.
 """
 
 import re
 
+from app.wording_agents import (
+    agent_title as agent_title,
+    cost_words as cost_words,
+    mode_words as mode_words,
+    remarks as remarks,
+    signed_in_words as signed_in_words,
+    warnings as warnings,
+    why_not as why_not,
+)
+from app.wording_continuing import (
+    continued_words as continued_words,
+    moved_word as moved_word,
+    moved_words as moved_words,
+)
 from app.wording_endings import (
     end_reason as end_reason,
     how_ended as how_ended,
@@ -15,6 +30,7 @@ from app.wording_endings import (
     stop_step as stop_step,
     where_it_stood as where_it_stood,
 )
+from app.wording_failures import failure as failure, failure_in_short as failure_in_short, sign_in as sign_in
 from app.wording_images import attached as attached, image_problem as image_problem, size_of as size_of
 from app.wording_measures import (
     age as age,
@@ -32,6 +48,13 @@ from app.wording_measures import (
     work_time as work_time,
 )
 from app.wording_refusals import sentence as sentence
+from app.wording_rules import (
+    but_for_rules as but_for_rules,
+    by_rule as by_rule,
+    rule_words as rule_words,
+    rules_proposed as rules_proposed,
+    rules_used as rules_used,
+)
 from coordinator.api import DecisionView, Group, TurnView
 from coordinator.terms import Terms, TreeKind
 from store.vocab import (
@@ -41,7 +64,6 @@ from store.vocab import (
     CustodyState,
     DecisionKind,
     DecisionState,
-    FailureKind,
     Millis,
     TurnResultKind,
     TurnSource,
@@ -133,21 +155,6 @@ _ATTENTION = {
     AttentionKind.PAGE: "needs a person",
 }
 
-_FAILURES = {
-    FailureKind.AUTHENTICATION: "the agent is not signed in: run it once by itself and sign in, then try again",
-    FailureKind.BILLING: "the agent's account has no credit left: add some, then start again",
-    FailureKind.RATE_LIMITED: "the account's limit is reached: start again when it resets",
-    FailureKind.OVERLOADED: "the model's service is overloaded: try again in a few minutes",
-    FailureKind.TRANSIENT: "the connection to the model broke: say it again, or start again",
-    FailureKind.BUDGET: "the agent stopped at its own money limit: extend the budget, or finish",
-    FailureKind.MAX_TURNS: "the agent stopped at its own turn limit: say how to go on",
-    FailureKind.CONTEXT_FULL: "the conversation no longer fits the model: compact it, or start a new run",
-    FailureKind.MODEL_NOT_FOUND: "the model is not known to the account: choose another one",
-    FailureKind.REFUSED: "the model refused to answer: say it in other words",
-    FailureKind.NOT_INSTALLED: "a program that the agent needs is not installed: install it, then start again",
-    FailureKind.UNKNOWN: "the agent reported an error that is not known here: its own words are in the transcript",
-}
-
 
 def turn_state(state: TurnState) -> str:
     return _TURN_STATES[state]
@@ -210,11 +217,6 @@ def attention_kind(kind: AttentionKind) -> str:
     return _ATTENTION[kind]
 
 
-def failure(kind: FailureKind) -> str:
-    """What went wrong in the agent and what to do about it."""
-    return _FAILURES[kind]
-
-
 _GLYPHS = {
     Group.NEEDS_YOU: ("◆", "!"),
     Group.YOUR_MOVE: ("◇", ">"),
@@ -230,46 +232,28 @@ def group_glyph(group: Group, ascii: bool) -> str:
 
 # -------------------------------------------------------------------------------------------------------------- terms
 
-_AGENTS = {"claude": "Claude Code", "practice": "The practice agent"}
-
-_MODES = {
-    "default": "asking you before each command",
-    "manual": "asking you before each command",
-    "acceptEdits": "asking you before each command but not before edits",
-    "plan": "changing nothing before you approve its plan",
-    "auto": "letting a model decide what it asks you",
-    "dontAsk": "refusing by itself what no rule allows",
-    "bypassPermissions": "never asking you",
-}
-
-
-def agent_title(agent: str) -> str:
-    """``Claude Code`` for the profile ``claude``; others by their own name."""
-    return _AGENTS.get(agent, agent)
-
-
-def mode_words(mode: str) -> str:
-    return _MODES.get(mode, f"in its mode {mode}")
-
 
 def terms_sentence(terms: Terms, now: Millis) -> str:
     """What the operator accepts with one Enter, whole: who, where, until when, for how much, and who is asked."""
     where = short_path(terms.repository)
-    if terms.tree_kind is TreeKind.WORKTREE:
+    if terms.tree:
+        tree = f"on its tree {short_path(terms.tree)}"
+    elif terms.tree_kind is TreeKind.WORKTREE:
         tree = f"on a new tree from {short_commit(terms.head)}" if terms.head else "on a new tree"
     else:
         tree = f"in place on {terms.branch}" if terms.branch else "in place, on no branch"
+    nominal = " (only nominal)" if terms.billing is Billing.SUBSCRIPTION else ""
     limits = [plural(terms.max_turns, "turn")]
     if terms.budget is not None:
-        limits.insert(0, money(terms.budget))
+        play = " of play money" if terms.billing is Billing.PRACTICE else nominal
+        limits.insert(0, f"{money(terms.budget)} USD{play}")
     if terms.working_seconds is not None:
         limits.append(f"{work_time(terms.working_seconds * 1000)} of work")
     most = f"{', '.join(limits[:-1])} and {limits[-1]}" if len(limits) > 1 else limits[0]
-    unlimited = "" if terms.budget is not None else ", with no limit of money"
-    nominal = ", its money only nominal" if terms.billing is Billing.SUBSCRIPTION else ""
-    play = ", its money play money" if terms.billing is Billing.PRACTICE else ""
+    unlimited = "" if terms.budget is not None else f", with no limit of money{nominal}"
     model = f" with the model {terms.model}" if terms.model else ""
     return (
         f"{agent_title(terms.agent)}{model} may work in {where} {tree} until {moment(terms.expires_at, now)}, "
-        f"for at most {most}{unlimited}{nominal}{play}, {mode_words(terms.mode)}."
+        f"for at most {most}{unlimited}, {mode_words(terms.mode)}"
+        f"{but_for_rules(terms.rules)}."
     )

@@ -1,8 +1,9 @@
 """How a run ended, in words: the reason, the outcome, and the stop report. Reached through ``app.wording``."""
 
+from app.wording_failures import failure
 from app.wording_measures import others_words, plural, seconds, short_command
 from coordinator.custody.types import EndedProcess, Receipt
-from store.vocab import EndReason, RunOutcome
+from store.vocab import EndReason, FailureKind, RunOutcome
 
 _BY_FOOTPLATE = "ended by Footplate: "
 
@@ -42,6 +43,9 @@ _REASONS: dict[EndReason, str] = {
     EndReason.IMPORTED: "read in from the agent's own files; Footplate did not hold it",
 }
 
+_REFUSED_BY_AGENT = frozenset(FailureKind) - {FailureKind.UNKNOWN}
+"""What an agent may say to its start that is known here; its own words stand beside an ending of another kind."""
+
 _OUTCOMES = {
     RunOutcome.FINISHED: "finished",
     RunOutcome.FAILED: "failed",
@@ -75,6 +79,9 @@ def end_reason(reason: str) -> str:
         return f"the agent ended by itself ({how}): read its last words, then start it again"
     if known is EndReason.PROTOCOL_ERROR and detail:
         return _protocol_error(detail) or _REASONS[known]
+    if known is EndReason.SPAWN_FAILED and detail in _REFUSED_BY_AGENT:
+        what, _, remedy = failure(FailureKind(detail)).partition(": ")
+        return f"the agent could not be started ({what}): {remedy}"
     return _REASONS[known]
 
 

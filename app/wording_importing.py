@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.wording_measures import money, plural
+from coordinator.prices import Prices
 from coordinator.review.importing.files import Problem, Trouble
 from coordinator.review.importing.importer import Progress, Report
-from coordinator.review.importing.prices import Prices
 from store.vocab import MicroUsd
 
 

@@ -10,10 +10,11 @@ import re
 from collections.abc import Mapping
 
 from app.wording_endings import end_reason
+from app.wording_failures import failure, failure_in_short, sign_in
 from app.wording_images import image_problem
 from app.wording_measures import clock_seconds, money, others_words, work_time
 from store.refusal import Fact, Refusal
-from store.vocab import MicroUsd, RefusalReason
+from store.vocab import FailureKind, MicroUsd, RefusalReason
 
 _R = RefusalReason
 
@@ -96,12 +97,17 @@ _TEMPLATES: dict[RefusalReason, str] = {
         "{choice,option,is|That} is not one of the choices[: {choices}]; choose one by its number, or use your own "
         "words with --text."
     ),
+    _R.RULE_INVALID: (
+        "{rule|This} is no rule[: {problem}]; write one as allow command pytest, deny edit docs/**, "
+        "allow fetch docs.python.org or deny tool Task."
+    ),
     _R.NOTHING_TO_INTERRUPT: (
         "{run:Run|This run} is not working on that turn; there is nothing to interrupt, just go on."
     ),
     _R.NO_SUCH_RUN: "There is no run {run|of that number}; footplate ls shows the runs there are.",
     _R.NEVER_STARTED: "It was never started: its console went away first; start it again.",
     _R.ALREADY_ENDED: "{run:Run|This run} has ended already; footplate show {run|RUN} says how.",
+    _R.STILL_HELD: "{run:Run|This run} has not ended: just write to it.",
     _R.NOT_POSSIBLE_FOR_AGENT: (
         "{agent|This agent} cannot {what|do that}; {instead|say it to the agent in words, or stop it}."
     ),
@@ -130,13 +136,17 @@ _TEMPLATES: dict[RefusalReason, str] = {
         "The agent {agent|you named} was not found[ ({program} is not there)]; "
         "[get it with: {install}; or ]try the practice agent with footplate demo, or set its program in agents.toml."
     ),
+    _R.ACCOUNT_SHARED: (
+        "{agent|The agent} is signed in with an account whose tokens are renewed in one place, so that no run can have "
+        'a home of its own: set home = "shared" in agents.toml, or sign in with a key.'
+    ),
     _R.AGENT_SIGNED_OUT: (
-        "{agent|The agent} is not signed in[ ({detail})]; run {program|it} once by itself and sign in, "
-        "then start again."
+        "{agent|The agent} is not signed in[ ({detail})]; "
+        "{agent:sign-in|run it once by itself and sign in}, then start again."
     ),
     _R.AGENT_VERSION: (
         "{agent|The agent} {version|in this version} cannot be held[ ({problem})]; "
-        "[it must be at least {oldest}: ]update it, or install it again."
+        "[it must be at least {oldest}: ]update it, or install it again[ with: {install}]."
     ),
     _R.UNKNOWN_AGENT: (
         "There is no agent {agent|of that name}[; there are {agents}]; choose one with --agent, or add it to "
@@ -145,7 +155,10 @@ _TEMPLATES: dict[RefusalReason, str] = {
     _R.GIT_FAILED: (
         "git did not do what was needed[ ({problem})]; run it yourself in {path|the repository}, and start again."
     ),
-    _R.SPAWN_FAILED: "The agent could not be started[ ({problem})][ ({detail})]; footplate doctor looks for the cause.",
+    _R.SPAWN_FAILED: (
+        "The agent could not be started[: {failure:failure}][ ({problem})][ ({detail})]; "
+        "{failure:remedy|footplate doctor looks for the cause}."
+    ),
     _R.START_TIMEOUT: (
         "The agent did not answer after its start[ within {seconds} s] and was ended; "
         "run it once by itself to see what it waits for, then start again."
@@ -190,11 +203,19 @@ _FIELDS = {
     "attendance_seconds": "time you may be away",
     "uid": "user",
     "at_budget": "rule at the budget",
+    "prompt": "line with which it waits",
+    "quit": "word that ends it",
+    "continues": "run that it goes on from",
+    "carried": "account of what came before",
+    "answers": "answers that ride along",
+    "unsent": "number of messages that ride along",
 }
 """Fields of the terms whose own name is no word for a person."""
 
+_FAILURES = frozenset(FailureKind)
+
 _PART = re.compile(r"\[([^\]]*)\]")
-_PLACE = re.compile(r"\{([\w,]+)(?::(\w+))?(?:\|([^}]*))?\}")
+_PLACE = re.compile(r"\{([\w,]+)(?::([\w-]+))?(?:\|([^}]*))?\}")
 
 
 def sentence(refusal: Refusal) -> str:
@@ -236,6 +257,12 @@ def _fill(place: "re.Match[str]", facts: Mapping[str, Fact]) -> str:
             return f"{form} {others_words(str(value))}"
         case "ending":
             return end_reason(str(value))
+        case "sign-in":
+            return sign_in(str(value))
+        case "failure" if value in _FAILURES:
+            return failure_in_short(FailureKind(str(value)))
+        case "remedy" if value in _FAILURES:
+            return failure(FailureKind(str(value)), str(facts.get("agent", ""))).partition(": ")[2]
         case "image":
             return image_problem(others_words(str(value)))
         case "field":

@@ -86,6 +86,7 @@ async def adopt(session: "HeldSession") -> Refusal | None:
     session.head, session.branch = session.rows.run.head, session.rows.run.branch
     if session.rows.run.tree:
         session.tree = type(session.tree)(session.rows.run.tree)
+    launch.rule(session)
     session.state = state_of(session.rows, session.state.limits, ready=await _is_ready(session, row))
     flying = session.state.turns[0].id if session.state.turns else None
     session.turn_watch = turntimeout.taken_over(
@@ -151,12 +152,12 @@ def _followed(session: "HeldSession") -> int:
 def _drivers(session: "HeldSession", row: Custody) -> None:
     """The driver as it was at its last snapshot, and where the agent was started anew since then, one for that."""
     held, driven = session.driver, _followed(session)
-    held.argv(launch.start_of(session, resume=session.generation > 1))  # it remembers the mode that was asked for
+    held.argv(launch.start_of(session, restart=session.generation > 1))  # it remembers the mode that was asked for
     follows = held
     if driven < session.generation:
         again = registry.create(session.terms.driver, session.house.ids.secret()[:6])
         assert again is not None
-        again.argv(launch.start_of(session, resume=driven > 1))
+        again.argv(launch.start_of(session, restart=driven > 1))
         follows = again
     if row.driver_state is not None:
         follows.restore(row.driver_state)
@@ -218,8 +219,12 @@ def _why_not(session: "HeldSession") -> str | None:
 async def _baseline(session: "HeldSession") -> None:
     """What this generation counts from, where no turn of it has told yet: its answer is an event, or still to come."""
     settled = [turn for turn in session.rows.turns if turn.state is TurnState.SETTLED]
-    if session.generation == 1 or any(turn.generation == session.generation for turn in settled):
+    resumed = session.generation > 1 or bool(session.terms.conversation)
+    if not resumed or not session.driver.capabilities.reports_cost:
         return
+    if any(turn.generation == session.generation for turn in settled):
+        return
+    session.state = replace(session.state, uncounted=True)
 
     def answered(tx: Tx) -> tuple[str, list[events.Event]]:
         asked = catchup.handshake(tx, session)
@@ -231,8 +236,8 @@ async def _baseline(session: "HeldSession") -> None:
         event = eventcodec.decode(row.kind, row.body)
         if isinstance(event, ControlAcked) and event.id == session.cost_ask:
             session.cost_ask = ""
-            told = session.driver.cost_told(event) or MicroUsd(0)
-            session.state = replace(session.state, cumulative=told)
+            told = session.driver.cost_told(event)
+            session.state = replace(session.state, cumulative=told or MicroUsd(0), uncounted=told is None)
 
 
 async def _from_the_spool(session: "HeldSession", offset: int) -> Refusal | None:

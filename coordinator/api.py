@@ -17,7 +17,19 @@ from coordinator.imagetypes import (
     ImagesSeen as ImagesSeen,
     LookAtImages as LookAtImages,
 )
-from coordinator.terms import Terms
+from coordinator.starttypes import (
+    Continued as Continued,
+    NewConversation as NewConversation,
+    Proposal as Proposal,
+    Propose as Propose,
+    Started as Started,
+    StartRun as StartRun,
+)
+from coordinator.terminals import (
+    ResizeTerminal as ResizeTerminal,
+    SendKeys as SendKeys,
+    Terminal as Terminal,
+)
 from coordinator.viewtypes import (
     AttentionView as AttentionView,
     BudgetView as BudgetView,
@@ -92,55 +104,6 @@ class TranscriptHits:
 
 
 # ------------------------------------------------------------------------------------------------------------ commands
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Propose:
-    """Ask for terms to show before signing. Answer: ``Proposal`` or ``Refusal``."""
-
-    instruction: str
-    repository: str
-    agent: str | None = None
-    preset: str | None = None
-    budget: MicroUsd | None = None
-    max_turns: int | None = None
-    working_seconds: int | None = None
-    expires_seconds: int | None = None
-    model: str | None = None
-    mode: str | None = None
-    worktree: bool | None = None
-    preamble: bool = True
-    script: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
-    terms: Terms
-    preset: str | None
-    moved: tuple[str, ...] = ()
-    """Names of fields that differ from the last run in this repository."""
-    own_rules: tuple[str, ...] = ()
-    """The agent's own permission rules in force: what they let through without asking."""
-    preamble_text: str = ""
-    agents: tuple[str, ...] = ()
-    """Profiles that could be chosen."""
-    uncommitted: int = 0
-    """Files with changes that a tree of its own will not have."""
-    takes_images: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartRun:
-    """The operator signed these terms. Answer: ``Started`` or ``Refusal``."""
-
-    terms: Terms
-    title: str = ""
-    images: tuple[Image, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
-    run: RunId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -442,6 +405,8 @@ OperatorCommand = (
     | SearchTranscript
     | ReadWhole
     | LookAtProcesses
+    | SendKeys
+    | ResizeTerminal
     | LeaveAll
     | Resume
     | Extend
@@ -488,6 +453,10 @@ class Backend(Protocol):
     def drain(self, run: RunId) -> tuple[tuple[FeedEvent, ...], int]:
         """Live events of a run since the last call, and how many were dropped before them (then read the page
         again)."""
+        ...
+
+    def terminal(self, run: RunId) -> Terminal | None:
+        """What the agent's own terminal shows; None: it has none, or this console does not hold it."""
         ...
 
     def beat(self) -> None:

@@ -12,6 +12,7 @@ from coordinator.machine import (
     BookLearned,
     BookReady,
     BookResolved,
+    BookRuled,
     BookSettled,
     BookWithdrawn,
 )
@@ -75,13 +76,17 @@ class Books:
                 self._settled(tx, book)
             case BookDecision():
                 self._asked(tx, book, generation)
+            case BookRuled():
+                self._ruled(tx, book, generation)
             case BookWithdrawn():
                 self._withdrawn(tx, book, generation)
             case BookResolved():
                 self._resolved(tx, book.event, generation)
             case BookAttention():
                 if book.raised:
-                    attention.raise_(tx, run=self._run, kind=book.kind, key=book.key, text=book.text)
+                    attention.raise_(
+                        tx, run=self._run, kind=book.kind, key=book.key, text=self._redactor.text(book.text)
+                    )
                 else:
                     attention.clear(tx, run=self._run, kind=book.kind, key=book.key, by="footplate")
 
@@ -151,8 +156,34 @@ class Books:
             title=self._redactor.text(event.title),
             subject=self._redactor.text(event.subject),
         )
-        if decision.state is DecisionState.OPEN:
+        if decision.state is DecisionState.OPEN and book.ruling is None:
             attention.raise_(tx, run=self._run, kind=AttentionKind.DECISION, key=str(decision.id), text=decision.title)
+
+    def _ruled(self, tx: Tx, book: BookRuled, generation: int) -> None:
+        """Answered as it is asked, in one transaction: no console ever sees it open, not even the next one."""
+        asked = self._request(tx, book.request, generation)
+        if asked is None or asked.state is not DecisionState.OPEN:
+            return
+        decisions.answer(
+            tx,
+            id=asked.id,
+            revision=asked.revision,
+            payload_hash=asked.payload_hash,
+            answer=book.answer,
+            operator=book.by,
+        )
+        write_id = f"answer-{asked.id}-{asked.revision}"
+        control_writes.asked(
+            tx,
+            run=self._run,
+            id=write_id,
+            generation=generation,
+            what="answer",
+            length=book.length,
+            digest=book.digest,
+        )
+        decisions.deliver(tx, id=asked.id, write_id=write_id)
+        self._clear(tx, asked.id)
 
     def _request(self, tx: Tx, request: str, generation: int) -> decisions.Decision | None:
         """One of the control channel. A park is the mailbox's, and no line of an agent takes it back or answers it."""

@@ -93,7 +93,8 @@ async def _greet_again(session: "HeldSession") -> None:
     session.set_deadline("start", session.house.settings.timing.start_timeout)
     asked: list[ControlWrite] = await session.house.ledger.read(lambda tx: handshake(tx, session))
     wanted = list(session.driver.opening())
-    if session.generation > 1:
+    resumed = session.generation > 1 or bool(session.terms.conversation)
+    if resumed and session.driver.capabilities.reports_cost:
         wanted.append(session.driver.ask_cost())
     for old, new in zip(asked, wanted, strict=False):
         if await _never_goes(session, old.id):

@@ -9,7 +9,7 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING
 
-from coordinator import evidence as evidence_, mailbox, parking, settling, steps
+from coordinator import agenthome, deeds, evidence as evidence_, mailbox, parking, settling, steps
 from coordinator.api import Done
 from coordinator.custody import spoolfile
 from coordinator.custody.client import Supervisor
@@ -105,6 +105,7 @@ async def spawn_failed(session: "HeldSession", failure: SpawnFailure) -> Refusal
         return settling.close_hold(tx, ending)
 
     await session.write(book)
+    await asyncio.to_thread(agenthome.remove, session.folder)
     return refusal
 
 
@@ -174,10 +175,7 @@ def _how_it_ended(session: "HeldSession") -> tuple[RunOutcome, str]:
         failed = session.state.last_result is TurnResultKind.ERROR
         return (RunOutcome.FAILED if failed else RunOutcome.FINISHED), str(session.concluding)
     reason = reason or session.state.fencing or EndReason.SUPERVISOR_LOST
-    if reason == EndReason.SPAWN_FAILED and session.live.receipt is not None:
-        return RunOutcome.FAILED, reason
-    failures = (EndReason.SPAWN_FAILED, EndReason.START_TIMEOUT)
-    if reason in failures or reason.startswith(f"{EndReason.EXITED}:"):
+    if reason.partition(":")[0] in (EndReason.SPAWN_FAILED, EndReason.START_TIMEOUT, EndReason.EXITED):
         return RunOutcome.FAILED, reason
     return RunOutcome.INTERRUPTED, reason
 
@@ -249,6 +247,8 @@ async def close(session: "HeldSession") -> None:
                 await supervisor.end()
                 steps.reach(Step.SUPERVISOR_ENDED)
             await supervisor.detach()
+    if not receipt.remaining:
+        await asyncio.to_thread(agenthome.remove, session.folder)
     for waiter in session.waiters:
         if not waiter.done():
             waiter.set_result(Done(note=reason))
@@ -267,6 +267,7 @@ async def _gather_evidence(session: "HeldSession") -> None:
             evidence.add(tx, run=session.run_id, kind=piece.kind, content=piece.content, note=piece.note)
 
     await session.write(keep)
+    await deeds.look_at_changes(session)
 
 
 def show_step(session: "HeldSession", record: SpoolRecord) -> None:

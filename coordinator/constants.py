@@ -41,4 +41,3 @@ class Timing:
     turn_timeout: float | None = None
     """Of work, not of waiting for the operator; None: a turn takes as long as it takes."""
     git: float = 20.0
-    farewell_grace: float = 5.0

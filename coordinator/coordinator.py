@@ -28,6 +28,7 @@ from coordinator import (
 )
 from coordinator.api import (
     Acknowledge,
+    AnswerDecision,
     CloseAll,
     Closed,
     ConsoleSnapshot,
@@ -90,7 +91,6 @@ class Coordinator:
         self._life = life
         self._tasks = tasks
         self._repository = repository
-        self._found: dict[str, Found] | None = None
         self._poked = asyncio.Event()
         self.swept = sweep.Swept()
         self._beaten = asyncio.Event()
@@ -122,7 +122,7 @@ class Coordinator:
             feed=Feed(),
             incarnation=life.id,
             digest_key=ledger.digest_key,
-            redactor=Redactor(secrets_of(settings.environment)),
+            redactor=Redactor(secrets_of(settings.environment).union(*(secrets_of(dict(one.env)) for one in profiles))),
             profiles=tuple(profiles),
             changed=lambda: None,
             attendance=Attendance(
@@ -204,20 +204,18 @@ class Coordinator:
             case _:
                 session = self.sessions.get(command.run)
                 if session is None or session.ended.is_set():
-                    if isinstance(command, DismissDecision):
-                        return await marks.dismiss_of_ended(self, command, who)
+                    if isinstance(command, DismissDecision | AnswerDecision):
+                        return await marks.of_ended(self, command, who)
                     return await desk.not_held(self.house, command.run)
                 return await session.give(command, who)
 
     async def agents(self) -> dict[str, Found]:
-        """What can be run here. Looked for once; a version that changed meanwhile shows at the final proof."""
-        if self._found is None:
-            path = self.house.settings.environment.get("PATH", "")
-            found = await asyncio.to_thread(
-                discover, self.house.profiles, path, cache=self.house.settings.version_cache
-            )
-            self._found = {one.profile.name: one for one in found}
-        return self._found
+        """What can be run here. Looked for each time: agents update themselves, and the operator gets those that are
+        missing while the console is open."""
+        house, path = self.house, self.house.settings.environment.get("PATH", "")
+        cache, source = house.settings.version_cache, house.settings.environment
+        found = await asyncio.to_thread(discover, house.profiles, path, cache=cache, source=source)
+        return {one.profile.name: one for one in found}
 
     # -------------------------------------------------------------------------------------------------------- start
 
@@ -225,10 +223,11 @@ class Coordinator:
         house, terms, stops_before = self.house, command.terms, self._stops_of_all
         if house.shutting:
             return Refusal(RefusalReason.SHUTTING_DOWN)
-        found = (await self.agents()).get(terms.agent)
+        profile = next((one for one in house.profiles if one.name == terms.agent), None)
         driver = registry.create(terms.driver, house.ids.secret()[:6])
-        if found is None or driver is None:
-            return Refusal(RefusalReason.UNKNOWN_AGENT, {"agent": terms.agent, "agents": ", ".join(self._found or {})})
+        if profile is None or driver is None:
+            names = ", ".join(one.name for one in house.profiles)
+            return Refusal(RefusalReason.UNKNOWN_AGENT, {"agent": terms.agent, "agents": names})
         images = await imagefiles.taken(house, driver.capabilities, terms.agent, command.images)
         if isinstance(images, Refusal):
             return images
@@ -238,7 +237,7 @@ class Coordinator:
             max_held_sessions=house.settings.max_held_sessions,
             pools=house.pools(house.clock.now()),
         )
-        title = command.title or proposing.retitle(house.redactor.text(terms.instruction))
+        title = command.title or ("" if terms.continues else proposing.retitle(house.redactor.text(terms.instruction)))
         authorization = house.ids.authorization()
         if authorization in house.used_elsewhere:
             return Refusal(RefusalReason.AUTHORIZATION_SPENT)
@@ -261,7 +260,7 @@ class Coordinator:
             run=run.id,
             custody_id=house.ids.custody(),
             terms=terms,
-            profile=found.profile,
+            profile=profile,
             driver=driver,
             operator=who,
             limits=limits,

@@ -97,7 +97,8 @@ def offer_of(answer: Chosen, decision: DecisionAsked) -> Offer | None:
 def as_offered(answer: Answer, decision: DecisionAsked) -> Answer | Refusal:
     """The answer in the agent's own options, where it gave some: a plain *allow* is its first that allows once.
 
-    ``not-an-option`` where it has none of the kind: an answer is never turned into a wider or a narrower one.
+    ``not-an-option`` where it has none of the kind: an *allow* is never turned into a wider or a narrower one. A *deny*
+    is the agent's only no, where that ends the turn as well.
     """
     if not decision.offers or isinstance(answer, Chosen | QuestionReply):
         return answer
@@ -108,7 +109,8 @@ def as_offered(answer: Answer, decision: DecisionAsked) -> Answer | Refusal:
     else:
         if answer.message:
             return _not_an_option("message", "the agent takes no reason; deny, and say it as a turn")
-        wanted = OfferKind.DENY_STOP if answer.interrupt else OfferKind.DENY
+        plain = any(one.kind is OfferKind.DENY for one in decision.offers) and not answer.interrupt
+        wanted = OfferKind.DENY if plain else OfferKind.DENY_STOP
     offer = next((one for one in offering.offered(decision) if one.kind is wanted), None)
     return Chosen(offer=offer.id) if offer is not None else _not_an_option("answer", wanted.value)
 

@@ -11,7 +11,7 @@ from store import attachments, attention, custody, stops
 from store.db import Tx
 from store.refusal import Refusal
 from store.turns import Turn
-from store.vocab import AttentionKind, CustodyState, EndReason, FailureKind, RefusalReason, TurnSource
+from store.vocab import AttentionKind, CustodyState, DecisionState, EndReason, FailureKind, RefusalReason, TurnSource
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
@@ -39,6 +39,8 @@ async def carry_out(session: "HeldSession", act: machine.Act) -> None:
             # Ids are made from what this process of the agent said: the next one may well say the same.
             id = act.id if session.generation == 1 else f"{act.id}@{session.generation}"
             await writing.write_control(session, id, act.data, "reply")
+        case machine.SendRuled():
+            _send_ruled(session, act)
         case machine.FailStart():
             session.failure = _start_refused(session, act)
             session.fail_start(session.failure)
@@ -51,11 +53,25 @@ async def carry_out(session: "HeldSession", act: machine.Act) -> None:
             session.spawn(look_at_changes(session), "changes")
 
 
+def _send_ruled(session: "HeldSession", act: machine.SendRuled) -> None:
+    """The answer of a standing rule, on the way that any answer goes."""
+    sent = (
+        one for one in session.rows.decisions if one.request == act.request and one.generation == session.generation
+    )
+    going = next((one for one in sent if one.state is DecisionState.DELIVERING), None)
+    steps.reach(Step.ANSWER_COMMITTED)
+    if going is not None and going.write_id is not None and session.stop_reason is None:
+        session.spawn(writing.send(session, going.write_id, act.data), "answer")
+
+
 def _start_refused(session: "HeldSession", act: machine.FailStart) -> Refusal:
     agent, text = session.terms.agent, act.text
     if act.failure is FailureKind.AUTHENTICATION:
         return Refusal(RefusalReason.AGENT_SIGNED_OUT, {"agent": agent, "detail": text})
-    return Refusal(RefusalReason.SPAWN_FAILED, {"agent": agent, "what": act.failure.value, "detail": text})
+    known = None if act.failure is FailureKind.UNKNOWN else act.failure.value
+    return Refusal(
+        RefusalReason.SPAWN_FAILED, {"agent": agent, "what": act.failure.value, "failure": known, "detail": text}
+    )
 
 
 async def send_turn(session: "HeldSession", turn: NewTurn) -> Turn | Refusal:
@@ -154,7 +170,7 @@ async def interrupt(session: "HeldSession", *, background_too: bool) -> None:
     timing = session.house.settings.timing
     session.set_deadline("interrupt", timing.interrupt)
     write = session.driver.interrupt()
-    session.interrupt_write = write.id
+    session.interrupt_write = write.heard_as or write.id
     session.set_deadline("interrupt-ack", timing.interrupt_ack)
     await _control(session, write, "interrupt")
     if background_too:
@@ -216,5 +232,5 @@ async def look_at_changes(session: "HeldSession") -> None:
     """Which files the run changed so far, for the right panel. A failure here is no failure of the run."""
     found = await githelper.changed_files(session.tree, session.head)
     if not isinstance(found, Refusal):
-        session.live.changed = tuple(found)
+        session.live.changed, session.live.changes_known = tuple(found), True
         session.house.changed()

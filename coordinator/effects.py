@@ -6,6 +6,7 @@
 from dataclasses import dataclass
 
 from coordinator.drivers import base
+from coordinator.ruling import Ruling
 from store.vocab import AttentionKind, CostKnowledge, EndReason, FailureKind, MicroUsd, TurnId
 
 
@@ -44,6 +45,21 @@ class BookSettled:
 class BookDecision:
     event: base.DecisionAsked
     turn: TurnId | None
+    ruling: Ruling | None = None
+    """It is answered with it, in the same transaction; the operator is not asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookRuled:
+    """The answer of a standing rule, and the write that carries it: always behind its ``BookDecision``."""
+
+    request: str
+    by: str
+    answer: str
+    """As it is stored."""
+    length: int
+    digest: str
+    """Of the bytes, keyed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +88,7 @@ Book = (
     | BookAgentTurn
     | BookSettled
     | BookDecision
+    | BookRuled
     | BookWithdrawn
     | BookResolved
     | BookAttention
@@ -120,6 +137,14 @@ class SendReply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SendRuled:
+    """The bytes of a standing rule's answer, which the ledger has."""
+
+    request: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FailStart:
     """Whoever waits for the launch is told why there is none."""
 
@@ -151,6 +176,7 @@ Act = (
     | SendQueued
     | SendInterrupt
     | SendReply
+    | SendRuled
     | FailStart
     | Conclude
     | Fence
@@ -164,6 +190,7 @@ BOOKS: tuple[type, ...] = (
     BookAgentTurn,
     BookSettled,
     BookDecision,
+    BookRuled,
     BookWithdrawn,
     BookResolved,
     BookAttention,

@@ -73,6 +73,9 @@ class _Profile(Protocol):
     @property
     def env_deny(self) -> tuple[str, ...]: ...
 
+    @property
+    def env(self) -> tuple[tuple[str, str], ...]: ...
+
 
 def agent_environment(
     source: Mapping[str, str],
@@ -82,8 +85,8 @@ def agent_environment(
 ) -> dict[str, str]:
     """``source`` without what is not for an agent, and with what its driver needs.
 
-    The order of who wins: what is always left behind, then the driver, then the profile's ``env_deny``, then its
-    ``env_allow``, then what looks like a secret.
+    The order of who wins: what is always left behind, then the driver, then what the profile sets, then its
+    ``env_deny``, then its ``env_allow``, then what looks like a secret.
     """
     dropped = frozenset(driver_drop)
     given = {
@@ -91,7 +94,7 @@ def agent_environment(
         for name, value in source.items()
         if name not in dropped and not matches(name, ALWAYS_LEFT_BEHIND) and _passes(name, profile)
     }
-    for name, value in (driver_set or {}).items():
+    for name, value in {**dict(profile.env), **(driver_set or {})}.items():
         if not matches(name, ALWAYS_LEFT_BEHIND) or name.startswith("CLAUDE"):
             given[name] = value
     return given

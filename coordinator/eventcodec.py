@@ -52,6 +52,7 @@ KINDS: Final[Mapping[str, type]] = {
     "result": base.TurnResult,
     "control-acked": base.ControlAcked,
     "idle": base.Idle,
+    "screen-waits": base.ScreenWaits,
     "reply": base.Reply,
     "cannot-start": base.CannotStart,
     "stderr": base.Stderr,

@@ -167,7 +167,7 @@ async def start_next(session: "HeldSession") -> None:
     """Start the next generation in the same conversation, with the cap that is left."""
     order, session.restart_order, session.next_due = session.restart_order, None, False
     session.live.ending = None
-    failure = await launch.start_agent(session, resume=True)
+    failure = await launch.start_agent(session, restart=True)
     steps.reach(Step.NEXT_STARTED)
     answer: Reply
     if isinstance(failure, SpawnFailure) and failure.what == "fenced":
@@ -188,5 +188,4 @@ async def take_baseline(session: "HeldSession", feed: Sequence[FeedEvent]) -> No
     for one in feed:
         if isinstance(one.event, ControlAcked) and one.event.id == session.cost_ask:
             session.cost_ask = ""
-            told = session.driver.cost_told(one.event)
-            await session.decide(machine.BaselineTold(cumulative=told or MicroUsd(0)))
+            await session.decide(machine.BaselineTold(cumulative=session.driver.cost_told(one.event)))

@@ -12,6 +12,7 @@ from coordinator.clock import Clock
 from coordinator.constants import Timing
 from coordinator.feed import Feed
 from coordinator.ids import Ids
+from coordinator.prices import Prices, built_in
 from coordinator.profiles import AgentProfile
 from coordinator.recording import Pool, Pools
 from coordinator.redaction import Redactor
@@ -51,6 +52,10 @@ class HouseSettings:
     """What follows a turn that took too long: ``ask`` or ``fence``."""
     cgroups: str | None = None
     """As in ``HoldSpec``: where the agents' cgroups are made."""
+    prices: Prices = field(default_factory=built_in)
+    """For agents that tell tokens and no money."""
+    rules_file: Path | None = None
+    """``rules.toml``: the standing rules with which runs are proposed; None: none are."""
     passing: bool = False
     """Only settles what is over: holds that live on are left exactly as they are."""
 

@@ -4,10 +4,10 @@
 them in one transaction. Between the two nothing is lost: the state moves on only after the commit.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
-from coordinator import eventcodec, longtexts, machine
+from coordinator import decisioncodec, eventcodec, longtexts, machine
 from coordinator.api import FeedEvent
 from coordinator.books import Books
 from coordinator.custody.types import RecordKind, SpoolRecord
@@ -15,6 +15,8 @@ from coordinator.drivers import base
 from coordinator.ids import Ids
 from coordinator.machine import Act, Book, SessionState
 from coordinator.redaction import Redactor
+from coordinator.ruling import Rulebook
+from coordinator.terminals import Resized, Terminal
 from store import control_writes, custody, events, turns
 from store.db import Tx
 from store.events import NewEvent
@@ -63,8 +65,11 @@ class Ingest:
         self._driven = 1
         """The generation whose output the driver follows."""
         self._later: base.Driver | None = None
+        self.rules = Rulebook()
+        """The run's standing rules, once its tree is known."""
         self.generation = 1
         """The one that is held now: an older one's exit is history."""
+        self.terminal = Terminal() if driver.capabilities.terminal else None
         self.position = 0
         """Up to where the spool was taken in."""
 
@@ -90,6 +95,8 @@ class Ingest:
         """
         self._driver, self.position, self._known = driver, position, known
         self._driven, self.generation, self._later = driven, generation, later
+        if self.terminal is not None and isinstance(driver, base.TerminalDriver):
+            self.terminal.put(driver.screen())  # what the console before saw on it does not come again
 
     def take(self, state: SessionState, records: Sequence[SpoolRecord], batch: Batch | None = None) -> Batch:
         """What these come to; added to ``batch``, where that was begun with the records before them."""
@@ -105,11 +112,17 @@ class Ingest:
             batch.offset = record.next_offset
             match record.kind:
                 case RecordKind.STDOUT:
+                    self._told(record)
                     self._events(batch, record, at, self._driver.feed(record.data))
                 case RecordKind.STDERR:
                     text = record.data.decode("utf-8", "replace")
                     self._events(batch, record, at, [base.Stderr(text=text)])
+                case RecordKind.QUIET:
+                    self._events(batch, record, at, self._driver.quiet())
+                case RecordKind.RESIZED:
+                    self._told(record)
                 case RecordKind.WRITING | RecordKind.WROTE | RecordKind.CANCELLED | RecordKind.WRITE_FAILED:
+                    self._told(record)
                     batch.writes.append((str(record.facts.get("id", "")), record.kind, self._booked(at)))
                 case RecordKind.EXIT:
                     self._events(batch, record, at, self._driver.feed_end())
@@ -120,9 +133,21 @@ class Ingest:
                 batch.snapshot, batch.snapshot_offset = self._driver.snapshot(), record.next_offset
         return batch
 
-    def _replay(self, batch: Batch, record: SpoolRecord, at: Millis) -> None:
+    def _told(self, record: SpoolRecord) -> None:
+        """Of a terminal: what a screen that looks at it draws, and what its driver needs to read what comes next."""
+        told(self._driver, record)
+        if self.terminal is None:
+            return
         if record.kind is RecordKind.STDOUT:
-            found = self._driver.feed(record.data)
+            self.terminal.put(record.data)
+        elif record.kind is RecordKind.RESIZED and (size := _size(record)) is not None:
+            self.terminal.put(Resized(rows=size[0], columns=size[1]))
+
+    def _replay(self, batch: Batch, record: SpoolRecord, at: Millis) -> None:
+        self._told(record)
+        if record.kind in (RecordKind.STDOUT, RecordKind.QUIET):
+            quiet = record.kind is RecordKind.QUIET
+            found = self._driver.quiet() if quiet else self._driver.feed(record.data)
             batch.replayed += [(event, at) for event in found]
             # The console before this one may have gone between its books and these bytes; whoever had sent them sees
             # them sent no second time.
@@ -144,7 +169,8 @@ class Ingest:
         for n, event in enumerate(found):
             turn = self._turn_now(batch.state)
             fresh = self._ids.turn() if isinstance(event, base.TurnBegunByAgent | base.TurnResult) else TurnId("")
-            self._step(batch, machine.AgentSaid(event=event, new_turn=fresh), self._booked(at))
+            ruling = self.rules.on(event) if isinstance(event, base.DecisionAsked) else None
+            self._step(batch, machine.AgentSaid(event=event, new_turn=fresh, ruling=ruling), self._booked(at))
             if turn is None or isinstance(event, base.TurnBegunByAgent):
                 turn = self._turn_now(batch.state) or turn
                 if turn is None and isinstance(event, base.TurnResult):
@@ -173,6 +199,34 @@ class Ingest:
                 batch.times.append(at)
             else:
                 batch.acts.append(effect)  # type: ignore[arg-type]
+
+    def seal(self, batch: Batch, digest: Callable[[bytes], str] | None) -> None:
+        """Make the answers that standing rules give in this batch, now that it is known how the batch ends.
+
+        A request that the batch itself ends again is not answered, nor any where the batch ends in no state for it, or
+        ``digest`` is None because nothing can be sent: the operator is asked as for any other.
+        """
+        able = digest is not None and batch.state.rules_answer
+        books: list[tuple[Book, Millis | None]] = []
+        for place, (book, at) in enumerate(zip(batch.books, batch.times, strict=True)):
+            if not isinstance(book, machine.BookDecision) or book.ruling is None:
+                books.append((book, at))
+                continue
+            if digest is None or not able or any(_ends(later, book) for later in batch.books[place + 1 :]):
+                books.append((replace(book, ruling=None), at))
+                continue
+            request, ruling = book.event.request, book.ruling
+            data = self._driver.answer(request, ruling.answer)
+            ruled = machine.BookRuled(
+                request=request,
+                by=self._redactor.text(ruling.by),
+                answer=self._redactor.text(decisioncodec.encode_answer(ruling.answer)),
+                length=len(data),
+                digest=digest(data),
+            )
+            books += [(book, at), (ruled, at)]
+            batch.acts.append(machine.SendRuled(request=request, data=data))
+        batch.books, batch.times = [book for book, _ in books], [at for _, at in books]
 
     def commit(self, tx: Tx, batch: Batch, *, generation: int) -> None:
         """The whole batch in the caller's transaction, the offset with it."""
@@ -209,6 +263,30 @@ class Ingest:
             RecordKind.WRITE_FAILED: "failed",
         }
         control_writes.set_state(tx, run=self._run, id=write, state=states[kind])
+
+
+def _ends(later: Book, asked: machine.BookDecision) -> bool:
+    """Whether a request does not wait any more after what follows it."""
+    if isinstance(later, machine.BookWithdrawn):
+        return later.request == asked.event.request
+    if isinstance(later, machine.BookResolved):
+        return later.event.request == asked.event.request
+    return isinstance(later, machine.BookSettled) and later.turn == asked.turn
+
+
+def told(driver: base.Driver, record: SpoolRecord) -> None:
+    """What only the keeper's records say of a terminal, to its driver; nothing to any other."""
+    if record.kind not in (RecordKind.WRITING, RecordKind.RESIZED) or not isinstance(driver, base.TerminalDriver):
+        return
+    if record.kind is RecordKind.WRITING:
+        driver.sending(str(record.facts.get("id", "")))
+    elif (size := _size(record)) is not None:
+        driver.resized(*size)
+
+
+def _size(record: SpoolRecord) -> tuple[int, int] | None:
+    rows, columns = record.facts.get("rows"), record.facts.get("columns")
+    return (rows, columns) if isinstance(rows, int) and isinstance(columns, int) else None
 
 
 def _then(tx: Tx, at: Millis | None) -> Tx:

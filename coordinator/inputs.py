@@ -4,6 +4,7 @@ say."""
 from dataclasses import dataclass
 
 from coordinator.drivers import base
+from coordinator.ruling import Ruling
 from store.vocab import MicroUsd, TurnId, TurnSource
 
 
@@ -25,6 +26,8 @@ class AgentSaid:
     event: base.AgentEvent
     new_turn: TurnId
     """An id for a turn of the agent's own, should this event begin one (ids come from outside)."""
+    ruling: Ruling | None = None
+    """What the standing rules say of a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +118,8 @@ class Restarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineTold:
-    cumulative: MicroUsd
-    """What the new process counts as spent before its first turn."""
+    cumulative: MicroUsd | None
+    """What a resumed process counts as spent before its first turn; None: it does not say, or not yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

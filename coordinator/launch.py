@@ -8,18 +8,21 @@ ended by the same ladder as any other hold, and its books say so.
 import asyncio
 import contextlib
 import logging
+import os
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coordinator import closing, githelper, mailbox, preamble, profiles, recording, steps, worktree, writing
+from coordinator import agenthome, closing, githelper, mailbox, preamble, profiles, recording, steps, worktree, writing
 from coordinator.api import Started
 from coordinator.custody.client import Supervisor
 from coordinator.custody.types import AgentSpec, HoldSpec, SpawnFailure
-from coordinator.drivers.base import Start
+from coordinator.drivers.base import TERMINAL_QUIET_MS, TERMINAL_SIZE, Start
 from coordinator.environment import agent_environment
-from coordinator.machine import TurnRecorded
+from coordinator.machine import BaselineTold, TurnRecorded
 from coordinator.recording import NewTurn, Proof
 from coordinator.rows import read_rows
+from coordinator.ruling import Rulebook
 from coordinator.steps import Step
 from coordinator.terms import Terms
 from store import control_writes, custody, runs
@@ -68,12 +71,16 @@ async def _prepare_tree(session: "HeldSession") -> Terms | Refusal:
         return facts
     if mailbox.present(session.tree, session.run_id):
         return Refusal(RefusalReason.MAILBOX_PRESENT, {"run": session.run_id})
-    tree = await worktree.prepare(
-        facts, kind=terms.tree_kind, run=session.run_id, folder=house.settings.worktrees, head=facts.head
-    )
+    if terms.tree:
+        tree = await worktree.again(facts, Path(terms.tree))
+    else:
+        tree = await worktree.prepare(
+            facts, kind=terms.tree_kind, run=session.run_id, folder=house.settings.worktrees, head=facts.head
+        )
     if isinstance(tree, Refusal):
         return tree
     session.tree, session.head, session.branch = tree.tree, tree.head, tree.branch
+    rule(session)
     session.config_before = await asyncio.to_thread(githelper.read_config, session.tree)
     await session.write(
         lambda tx: runs.set_step(
@@ -86,22 +93,33 @@ async def _prepare_tree(session: "HeldSession") -> Terms | Refusal:
     )
     if found.problem is not None:
         return found.problem
+    shared = await asyncio.to_thread(agenthome.problem, session.profile, house.settings.environment)
+    if shared is not None:
+        return shared
     return replace(
         terms,
         repository=str(facts.top),
-        head=facts.head,
-        branch=facts.branch,
+        head=tree.head if terms.tree else facts.head,
+        branch=tree.branch if terms.tree else facts.branch,
         driver=session.profile.driver,
         program=found.program or session.profile.program,
         agent_version=found.version or "",
         machine=house.settings.machine,
         uid=house.settings.uid,
+        prompt=session.profile.prompt,
+        quit=session.profile.quit,
     )
+
+
+def rule(session: "HeldSession") -> None:
+    """Its standing rules are for the tree that it works in, which is known from here on."""
+    session.ingest.rules = Rulebook.of(session.terms.rules, tree=str(session.tree), real=os.path.realpath)
 
 
 def _brief(session: "HeldSession") -> NewTurn:
     terms, house = session.terms, session.house
-    added = preamble.text(session.run_id) if terms.preamble else ""
+    parts = (terms.carried, preamble.text(session.run_id) if terms.preamble else "")
+    added = "\n\n".join(part for part in parts if part)
     turn = house.ids.turn()
     sent = terms.instruction if not added else f"{terms.instruction}\n\n{added}"
     return NewTurn(
@@ -112,6 +130,7 @@ def _brief(session: "HeldSession") -> NewTurn:
         sent=session.driver.turn(turn, sent, session.brief_images),
         operator=session.operator,
         images=session.brief_images,
+        decisions=terms.answers,
     )
 
 
@@ -148,6 +167,7 @@ async def _spawn(session: "HeldSession") -> SpawnFailure | None:
         return SpawnFailure(what="stopped")
     try:
         session.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        await asyncio.to_thread(agenthome.make, session.profile, session.house.settings.environment, session.folder)
     except OSError as problem:
         return SpawnFailure(what="bad-folder", detail=str(problem))
     spec = HoldSpec(
@@ -193,32 +213,40 @@ async def _spawn(session: "HeldSession") -> SpawnFailure | None:
     return await start_agent(session)
 
 
-def start_of(session: "HeldSession", *, resume: bool) -> Start:
-    """What its driver must know to start this generation."""
+def start_of(session: "HeldSession", *, restart: bool) -> Start:
+    """What its driver must know to start this generation; ``restart``: it is not the first."""
     return Start(
         program=session.terms.program,
         session=session.live.native_id or session.native_id or "",
         cwd=str(session.tree),
         agent=session.terms.agent,
-        resume=resume,
-        model=session.live.model if resume else session.terms.model,
-        mode=(session.live.mode if resume else None) or session.terms.mode,
+        resume=restart or bool(session.terms.conversation),
+        model=session.live.model if restart else session.terms.model,
+        mode=(session.live.mode if restart else None) or session.terms.mode,
         cap=session.cap,
+        prices=session.house.settings.prices,
         extra_args=session.profile.args + (("--script", session.terms.script) if session.terms.script else ()),
+        prompt=session.terms.prompt,
+        quit=session.terms.quit,
     )
 
 
-async def start_agent(session: "HeldSession", *, resume: bool = False) -> SpawnFailure | None:
-    """Start this generation of the agent under its keeper; ``resume``: in the conversation of the one before."""
+async def start_agent(session: "HeldSession", *, restart: bool = False) -> SpawnFailure | None:
+    """Start this generation of the agent under its keeper; ``restart``: in the conversation of the one before."""
     house, timing, born = session.house, session.house.settings.timing, session.supervisor
     if born is None:
         return SpawnFailure(what="no-answer")
-    set_names, drop_names = session.driver.environment()
     session.cap = _cap(session)
+    start = start_of(session, restart=restart)
+    argv = tuple(session.driver.argv(start))
+    driver_names, drop_names = session.driver.environment()
+    set_names = {**driver_names, **agenthome.variables(session.profile, session.folder)}
     agent = AgentSpec(
-        argv=tuple(session.driver.argv(start_of(session, resume=resume))),
+        argv=argv,
         cwd=session.tree,
         environment=agent_environment(house.settings.environment, session.profile, set_names, drop_names),
+        terminal=TERMINAL_SIZE if session.driver.capabilities.terminal else None,
+        quiet_ms=session.profile.quiet_ms or TERMINAL_QUIET_MS,
     )
     started = await born.start(session.generation, agent, timeout=timing.spawn)
     if isinstance(started, SpawnFailure):
@@ -235,7 +263,7 @@ async def start_agent(session: "HeldSession", *, resume: bool = False) -> SpawnF
         )
         if stamped is None:
             return False
-        begun = CustodyState.RESTARTING if resume else CustodyState.PROPOSED
+        begun = CustodyState.RESTARTING if restart else CustodyState.PROPOSED
         custody.move(tx, id=session.custody_id, expect=[begun], to=CustodyState.OPEN)
         runs.set_step(tx, id=session.run_id, step="spawned")
         for place, write in enumerate(opening, start=1):
@@ -251,7 +279,9 @@ async def start_agent(session: "HeldSession", *, resume: bool = False) -> SpawnF
         return True
 
     opening = list(session.driver.opening())
-    if resume and session.driver.capabilities.reports_cost:
+    if start.resume and session.driver.capabilities.reports_cost:
+        # Until it has told, what its first turn costs is not known.
+        await session.decide(BaselineTold(cumulative=None))
         ask = session.driver.ask_cost()
         session.cost_ask = ask.id
         opening.append(ask)

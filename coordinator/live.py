@@ -26,6 +26,7 @@ class Live:
     status: str = ""
     last_event_at: Millis | None = None
     changed: tuple[ChangedFile, ...] = ()
+    changes_known: bool = False
     processes: tuple[ProcessView, ...] = ()
     ending: EndingView | None = None
     receipt: Receipt | None = None

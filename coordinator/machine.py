@@ -22,6 +22,7 @@ from coordinator.effects import (
     BookLearned as BookLearned,
     BookReady as BookReady,
     BookResolved as BookResolved,
+    BookRuled as BookRuled,
     BookSettled as BookSettled,
     BookWithdrawn as BookWithdrawn,
     Conclude as Conclude,
@@ -36,6 +37,7 @@ from coordinator.effects import (
     SendQueued as SendQueued,
     SendRepair as SendRepair,
     SendReply as SendReply,
+    SendRuled as SendRuled,
     Settled as Settled,
 )
 from coordinator.inputs import (
@@ -151,7 +153,7 @@ def step(state: SessionState, given: Input) -> tuple[SessionState, Sequence[Effe
             s.to(interrupting=None, spent=MicroUsd(state.spent + given.lost))
             _no_longer_past_work(s)
         case BaselineTold():
-            s.to(cumulative=given.cumulative)
+            s.to(cumulative=given.cumulative or MicroUsd(0), uncounted=given.cumulative is None)
         case Extended():
             _extended(s, given)
         case Worked():
@@ -244,7 +246,8 @@ def _agent_said(s: _Step, given: AgentSaid) -> None:
             _result(s, event, given.new_turn)
         case base.DecisionAsked():
             turn = _delivered_in_flight(s.state) or (s.state.turns[0] if s.state.turns else None)
-            s.out(BookDecision(event=event, turn=turn.id if turn else None))
+            ruling = given.ruling if s.state.rules_answer else None
+            s.out(BookDecision(event=event, turn=turn.id if turn else None, ruling=ruling))
         case base.DecisionWithdrawn():
             s.out(BookWithdrawn(request=event.request, why=event.why))
         case base.DecisionResolved():
@@ -252,12 +255,15 @@ def _agent_said(s: _Step, given: AgentSaid) -> None:
         case base.Reply():
             if s.state.live:
                 s.out(SendReply(id=event.id, data=event.data))
+        case base.ScreenWaits():
+            text = f"may ask on its own screen (T shows it): {event.line}"
+            s.out(BookAttention(kind=AttentionKind.STALLED, key="screen", text=text, raised=bool(event.line)))
         case base.ProtocolFault():
             _fence(s, EndReason.PROTOCOL_ERROR)
         case base.CannotStart():
             if not s.state.ready:
                 s.out(FailStart(failure=event.failure, text=event.text))
-                _fence(s, EndReason.SPAWN_FAILED)
+                _fence(s, f"{EndReason.SPAWN_FAILED}:{event.failure}")
         case _:
             pass
 
@@ -301,7 +307,7 @@ def _result(s: _Step, result: base.TurnResult, new_turn: TurnId) -> None:
         named = [InFlight(id=new_turn, source=TurnSource.AGENT, accepted=True)]
     cost, known, fault = _cost(s.state, result)
     if result.cumulative is not None and not fault:
-        s.to(cumulative=result.cumulative)
+        s.to(cumulative=result.cumulative, uncounted=False)
     if cost is not None:
         s.to(spent=MicroUsd(s.state.spent + cost), largest=MicroUsd(max(s.state.largest, cost)))
     for place, turn in enumerate(named):
@@ -352,6 +358,9 @@ def _cost(state: SessionState, result: base.TurnResult) -> tuple[MicroUsd | None
         return result.marginal, CostKnowledge.GUESS if result.estimated else CostKnowledge.REPORTED, False
     if result.cumulative is None or result.cumulative < state.cumulative:
         return None, CostKnowledge.UNKNOWN, True
+    if state.uncounted:
+        known = CostKnowledge.UNKNOWN if result.marginal is None else CostKnowledge.REPORTED
+        return result.marginal, known, False
     return MicroUsd(result.cumulative - state.cumulative), CostKnowledge.REPORTED, False
 
 

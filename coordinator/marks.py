@@ -3,9 +3,11 @@
 None of it needs the run's actor, so all of it works for runs that have ended or that another console holds.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from coordinator.api import Acknowledge, DismissDecision, Done, Pin, Rename, Reply, SaveDraft, Seen
+from coordinator import decisioncodec
+from coordinator.api import Acknowledge, AnswerDecision, DismissDecision, Done, Pin, Rename, Reply, SaveDraft, Seen
 from store import attention, decisions, drafts, runs
 from store.db import Tx
 from store.refusal import Refusal
@@ -54,6 +56,13 @@ def _acknowledge(tx: Tx, item: int, operator: str) -> RunId | Refusal | None:
     return found.run
 
 
+async def of_ended(coordinator: "Coordinator", command: DismissDecision | AnswerDecision, operator: str) -> Reply:
+    """What can still be done about a question of a run that is not held here."""
+    if isinstance(command, AnswerDecision):
+        return await answer_of_ended(coordinator, command, operator)
+    return await dismiss_of_ended(coordinator, command, operator)
+
+
 async def dismiss_of_ended(coordinator: "Coordinator", command: DismissDecision, operator: str) -> Reply:
     """Put aside a question that outlived its hold: nobody would ever answer it otherwise."""
 
@@ -73,6 +82,47 @@ async def dismiss_of_ended(coordinator: "Coordinator", command: DismissDecision,
         return refused
     await _show(coordinator, command.run)
     return Done()
+
+
+async def answer_of_ended(coordinator: "Coordinator", command: AnswerDecision, operator: str) -> Reply:
+    """Answer a question that outlived its hold."""
+    house = coordinator.house
+    said = await house.ledger.transaction(
+        lambda tx: answer_after_the_end(tx, command, operator, redact=house.redactor.text)
+    )
+    if isinstance(said, Refusal):
+        return said
+    await _show(coordinator, command.run)
+    return Done(note=said)
+
+
+def answer_after_the_end(
+    tx: Tx, command: AnswerDecision, operator: str, *, redact: Callable[[str], str]
+) -> str | Refusal:
+    """The answer, in words. It rides in the brief of the run that goes on from this one. A transaction's whole body."""
+    run, found = runs.get(tx, command.run), decisions.get(tx, command.decision)
+    if run is None or found is None or found.run != command.run:
+        return Refusal(RefusalReason.NO_SUCH_DECISION, {"decision": command.decision})
+    if run.outcome is None:
+        return Refusal(RefusalReason.OWNED_BY_ANOTHER, {"run": command.run, "owner": run.incarnation})
+    if found.kind is not DecisionKind.PARK:
+        return Refusal(RefusalReason.ALREADY_ENDED, {"run": command.run})
+    shown = decisioncodec.view_parts(found.payload)
+    if (bad := decisioncodec.check_answer(command.answer, shown)) is not None:
+        return bad
+    answered = decisions.answer(
+        tx,
+        id=found.id,
+        revision=command.revision,
+        payload_hash=command.payload_hash,
+        answer=redact(decisioncodec.encode_answer(command.answer)),
+        operator=operator,
+    )
+    if isinstance(answered, Refusal):
+        return answered
+    decisions.end_of_hold(tx, run.id)
+    attention.clear(tx, run=run.id, kind=AttentionKind.DECISION, key=str(found.id), by=operator)
+    return decisioncodec.words(command.answer, shown)
 
 
 def may_dismiss(decision: decisions.Decision) -> bool:

@@ -27,9 +27,11 @@ from coordinator.api import (
     ProcessView,
     ReleaseQueue,
     Reply,
+    ResizeTerminal,
     Revoke,
     Said,
     Say,
+    SendKeys,
     SetMode,
     SetModel,
 )
@@ -37,6 +39,7 @@ from coordinator.constants import TURN_BYTES
 from coordinator.drivers.base import Image
 from coordinator.recording import keyed_digest
 from coordinator.steps import Step
+from coordinator.terminals import MOST_KEYS
 from store import attachments, attention, control_writes, decisions, queued
 from store.canonical import storable
 from store.db import Tx
@@ -57,6 +60,8 @@ SessionCommand = (
     | SetMode
     | SetModel
     | LookAtProcesses
+    | SendKeys
+    | ResizeTerminal
     | Extend
     | Revoke
 )
@@ -66,7 +71,7 @@ async def obey(session: "HeldSession", order: "Order") -> None:
     command = order.command
     if not isinstance(command, SessionCommand):
         raise TypeError(f"not for a session: {command!r}")
-    if session.state.paused and isinstance(command, Say | AnswerDecision | ReleaseQueue | Extend):
+    if session.state.paused and isinstance(command, Say | AnswerDecision | ReleaseQueue | Extend | SendKeys):
         # Who acts on it is there.
         await session.decide(machine.AttendanceChanged(paused=False))
     try:
@@ -110,6 +115,10 @@ async def _obey(session: "HeldSession", command: SessionCommand, order: "Order")
             return await _set_model(session, command.model)
         case LookAtProcesses():
             return await _look_at_processes(session)
+        case SendKeys():
+            return await _send_keys(session, command.data)
+        case ResizeTerminal():
+            return await _resize_terminal(session, command.rows, command.columns)
         case _:
             assert_never(command)
 
@@ -326,3 +335,35 @@ async def _look_at_processes(session: "HeldSession") -> Reply:
             for one in (listed if isinstance(listed, list) else [])
         )
     return Done()
+
+
+async def _send_keys(session: "HeldSession", data: bytes) -> Reply:
+    """What a person types into the agent's own terminal: for what it asks there, which is no decision of ours."""
+    refused = _no_terminal(session)
+    if refused is not None:
+        return refused
+    if len(data) > MOST_KEYS:
+        return Refusal(RefusalReason.TURN_TOO_LARGE, {"bytes": len(data), "limit": MOST_KEYS})
+    if session.state.at_rest and session.state.at_budget:
+        # Else keys would be a way to go on without a turn.
+        return Refusal(RefusalReason.BUDGET_EXHAUSTED, {"run": session.run_id})
+    write = f"keys-{session.house.ids.secret()[:16]}"
+    await writing.write_control(session, write, data, "keys")
+    return Done()
+
+
+async def _resize_terminal(session: "HeldSession", rows: int, columns: int) -> Reply:
+    refused = _no_terminal(session)
+    if refused is not None:
+        return refused
+    if session.supervisor is not None:
+        with contextlib.suppress(ConnectionError, OSError):
+            await session.supervisor.resize(max(1, min(rows, 500)), max(1, min(columns, 1000)))
+    return Done()
+
+
+def _no_terminal(session: "HeldSession") -> Refusal | None:
+    if not session.driver.capabilities.terminal:
+        what = "be typed to: it has no terminal of its own"
+        return Refusal(RefusalReason.NOT_POSSIBLE_FOR_AGENT, {"what": what, "agent": session.terms.agent})
+    return None if session.state.live and session.stop_reason is None else Refusal(RefusalReason.FENCING)

@@ -116,29 +116,34 @@ async def ask_raw(session: "HeldSession") -> None:
     await session.refresh()
 
 
+def question_of(decision: decisions.Decision) -> str:
+    """What was asked, in the agent's words."""
+    asked = decisioncodec.view_parts(decision.payload)
+    return "; ".join(question.text for question in asked.questions) or decision.title
+
+
+def answer_as_text(decision: decisions.Decision, operator: str) -> str:
+    """An answered question as a turn tells it. ``operator``: whoever speaks, where the ledger names nobody."""
+    answer = decisioncodec.decode_answer(decision.answer or "")
+    chosen = note = ""
+    if isinstance(answer, QuestionReply):
+        chosen = "; ".join(", ".join(labels) for labels in answer.answers.values())
+        note = answer.note
+    return preamble.answer_text(
+        decision=decision.id,
+        question=question_of(decision),
+        chosen=chosen,
+        note=note,
+        operator=decision.answered_by or operator,
+    )
+
+
 async def send_answers(session: "HeldSession") -> None:
     """All waiting answers, oldest first, in one turn."""
     waiting = session.rows.park_answers
     if not waiting:
         return
-    parts = []
-    for decision in waiting:
-        asked = decisioncodec.view_parts(decision.payload)
-        answer = decisioncodec.decode_answer(decision.answer or "")
-        chosen = ""
-        note = ""
-        if isinstance(answer, QuestionReply):
-            chosen = "; ".join(", ".join(labels) for labels in answer.answers.values())
-            note = answer.note
-        parts.append(
-            preamble.answer_text(
-                decision=decision.id,
-                question=asked.questions[0].text if asked.questions else decision.title,
-                chosen=chosen,
-                note=note,
-                operator=decision.answered_by or session.operator,
-            )
-        )
+    parts = [answer_as_text(decision, session.operator) for decision in waiting]
     turn = deeds.new_turn(
         session,
         TurnSource.ANSWER,

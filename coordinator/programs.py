@@ -11,6 +11,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,10 @@ from pathlib import Path
 _NATIVE = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 _KEPT_FOR_PROBE = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR")
 _ANSWER_BYTES = 4096
+_CANNOT_RUN = (126, 127, -signal.SIGILL)
+"""What a script's missing interpreter ends with, and a binary for another kind of processor."""
+_remembering = threading.Lock()
+"""Programs are asked side by side, and the cache is one file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +31,8 @@ class Probe:
     version: str | None
     problem: str = ""
     """In words, when there is no version."""
+    ran: bool = True
+    """False: it cannot be run at all."""
 
 
 def find_program(program: str, path_env: str) -> Path | None:
@@ -42,26 +50,70 @@ def native_binary(program: Path) -> Path:
     """The binary behind a launcher script of an npm package, from the package for this platform; else the program."""
     real = program.resolve()
     if _is_native(real):
-        return real
-    for package in real.parents:
-        if package.parent.name.startswith("@") or package.parent.name == "node_modules":
-            for name in _platform_packages(package.name):
-                for folder in (package.parent / name, package / "node_modules" / package.parent.name / name):
-                    candidate = folder / program.name
-                    if candidate.is_file() and os.access(candidate, os.X_OK) and _is_native(candidate):
-                        return candidate
-            break
+        # The Python of a virtual environment is a link, and finds its packages by where that link is.
+        return program if (program.parent.parent / "pyvenv.cfg").is_file() else real
+    package = _package_folder(real)
+    if package is None:
+        return program
+    scope = package.parent
+    for name in (*_platform_packages(package.name), *_platform_packages(program.name)):
+        # Beside the launcher's package, or below it: both are where npm puts it. An alias without a scope, too.
+        beside = (scope / name, package / "node_modules" / scope.name / name, package / "node_modules" / name)
+        for folder in beside:
+            for candidate in _binaries(folder, program.name):
+                if candidate.is_file() and os.access(candidate, os.X_OK) and _is_native(candidate):
+                    return candidate
     return program
 
 
-def probe_version(program: Path, path_env: str, *, cache: Path | None = None, timeout: float = 10.0) -> Probe:
-    """What ``--version`` answers, from the cache where the file has not changed."""
+def _binaries(folder: Path, name: str) -> list[Path]:
+    """Where packages for one platform keep their binary."""
+    return [folder / name, folder / "bin" / name, *sorted(folder.glob(f"vendor/*/*/{name}"))]
+
+
+def npm_package(program: Path) -> tuple[str, str | None] | None:
+    """Name and version of the npm package that a program belongs to; None where it belongs to none."""
+    folder = _package_folder(program.resolve())
+    if folder is None:
+        return None
+    try:
+        told = json.loads((folder / "package.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    name, version = (told.get("name"), told.get("version")) if isinstance(told, dict) else (None, None)
+    return (name, version if isinstance(version, str) else None) if isinstance(name, str) else None
+
+
+def _package_folder(real: Path) -> Path | None:
+    for folder in real.parents:
+        if folder.parent.name.startswith("@") or folder.parent.name == "node_modules":
+            return folder
+    return None
+
+
+def probe_version(
+    program: Path,
+    path_env: str,
+    *,
+    ask: Sequence[str] = ("--version",),
+    silent: bool = False,
+    cache: Path | None = None,
+    timeout: float = 10.0,
+) -> Probe:
+    """What ``--version`` answers, from the cache where the file has not changed. Nothing is run where ``ask`` is empty.
+
+    ``silent``: it may well tell none, and that is remembered too. Of one that always tells, another try may succeed.
+    """
+    if not ask:
+        return Probe(version=None, problem="it is not asked")
     key = _key(program)
-    if key is not None and cache is not None and (known := _remembered(cache).get(key)):
-        return Probe(version=known)
-    probe = _ask(program, path_env, timeout)
-    if key is not None and cache is not None and probe.version is not None:
-        _remember(cache, key, probe.version)
+    known = _remembered(cache).get(key) if key is not None and cache is not None else None
+    if known or (silent and known is not None):
+        return Probe(version=known or None, problem="" if known else "it tells no version")
+    probe = _ask(program, ask, path_env, timeout)
+    if key is not None and cache is not None and (probe.version is not None or (silent and probe.ran)):
+        with _remembering:
+            _remember(cache, key, probe.version or "")
     return probe
 
 
@@ -80,14 +132,14 @@ def _platform_packages(name: str) -> list[str]:
     return [f"{plain}-musl", plain] if platform.libc_ver()[0] != "glibc" and system == "linux" else [plain]
 
 
-def _ask(program: Path, path_env: str, timeout: float) -> Probe:
+def _ask(program: Path, ask: Sequence[str], path_env: str, timeout: float) -> Probe:
     environment = {name: os.environ[name] for name in _KEPT_FOR_PROBE if name in os.environ}
     # A version question must not become an update.
     environment |= {"PATH": path_env, "DISABLE_AUTOUPDATER": "1", "NO_COLOR": "1"}
     try:
         # A session of its own, so that what a launcher started ends with it when it does not answer.
         asked = subprocess.Popen(
-            [str(program), "--version"],
+            [str(program), *ask],
             cwd="/",
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -96,7 +148,7 @@ def _ask(program: Path, path_env: str, timeout: float) -> Probe:
             start_new_session=True,
         )
     except OSError as problem:
-        return Probe(version=None, problem=(problem.strerror or str(problem)).lower())
+        return Probe(version=None, problem=(problem.strerror or str(problem)).lower(), ran=False)
     try:
         answer, _ = asked.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -105,12 +157,13 @@ def _ask(program: Path, path_env: str, timeout: float) -> Probe:
         if asked.stdout is not None:
             asked.stdout.close()
         asked.wait()
-        return Probe(version=None, problem=f"it did not answer --version within {timeout:g} s")
+        return Probe(version=None, problem=f"it did not answer {' '.join(ask)} within {timeout:g} s")
     if asked.returncode != 0:
-        return Probe(version=None, problem=f"its --version ended with {_ending(asked.returncode)}")
+        ran = asked.returncode not in _CANNOT_RUN
+        return Probe(version=None, problem=f"its {' '.join(ask)} ended with {_ending(asked.returncode)}", ran=ran)
     first = answer[:_ANSWER_BYTES].decode("utf-8", "replace").strip().splitlines()
     version = "".join(letter for letter in first[0] if letter.isprintable())[:80] if first else ""
-    return Probe(version=version) if version else Probe(version=None, problem="its --version says nothing")
+    return Probe(version=version) if version else Probe(version=None, problem=f"its {' '.join(ask)} says nothing")
 
 
 def _ending(returncode: int) -> str:

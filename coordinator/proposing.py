@@ -7,14 +7,15 @@ from pathlib import Path
 
 import msgspec
 
-from coordinator import githelper, preamble
+from coordinator import choosing, continuing, githelper, preamble, rulesfile, standing
 from coordinator.api import Proposal, Propose
+from coordinator.choosing import Chosen
 from coordinator.constants import TURN_BYTES
-from coordinator.drivers import registry
+from coordinator.drivers.base import CostBasis
 from coordinator.house import House
 from coordinator.profiles import Found
 from coordinator.terms import PRESETS, Preset, Terms, TreeKind, parse
-from store import authorizations, runs
+from store import authorizations, runs, signins
 from store.db import Tx
 from store.refusal import Refusal
 from store.vocab import Billing, Millis, RefusalReason, RunId
@@ -38,31 +39,6 @@ def last_terms(tx: Tx, repository: str) -> Last:
     return Last()
 
 
-def choose_agent(
-    asked: str | None, last: Terms | None, default: str | None, found: Mapping[str, Found]
-) -> Found | Refusal:
-    """The agent named; else the last one here, the configured one, the first that can run; the practice agent last."""
-    names = ", ".join(sorted(found))
-    for name in (asked, last.agent if last else None, default):
-        if name is None:
-            continue
-        one = found.get(name)
-        if one is None:
-            if name == asked:
-                return Refusal(RefusalReason.UNKNOWN_AGENT, {"agent": name, "agents": names})
-            continue
-        if one.problem is None:
-            return one
-        if name == asked:
-            return one.problem
-    ready = [one for one in found.values() if one.ready]
-    real = [one for one in ready if one.profile.billing is not Billing.PRACTICE]
-    if real or ready:
-        return (real or ready)[0]
-    problems = [one.problem for one in found.values() if one.problem is not None]
-    return problems[0] if problems else Refusal(RefusalReason.UNKNOWN_AGENT, {"agent": "", "agents": names})
-
-
 def _preset(name: str | None, default: str) -> Preset:
     by_name = {preset.name: preset for preset in PRESETS}
     return by_name.get(name or default, by_name["normal"])
@@ -72,39 +48,53 @@ async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> P
     if (size := len(asked.instruction.encode("utf-8", "replace"))) > TURN_BYTES:
         # Said before anything is signed, not when it is about to be sent.
         return Refusal(RefusalReason.TURN_TOO_LARGE, {"bytes": size, "limit": TURN_BYTES})
-    facts = await githelper.look_at_repository(Path(asked.repository))
+    ended = None if asked.continues is None else await continuing.look(house, asked.continues)
+    if isinstance(ended, Refusal):
+        return ended
+    facts = await githelper.look_at_repository(Path(asked.repository if ended is None else ended.run.repository))
     if isinstance(facts, Refusal):
         return facts
     if not facts.head:
         return Refusal(RefusalReason.NO_COMMIT, {"path": str(facts.top)})
-    last = (await house.ledger.read(lambda tx: last_terms(tx, str(facts.top)))).terms
-    chosen = choose_agent(asked.agent, last, house.settings.default_agent, found)
+    if ended is not None:
+        last = ended.terms
+    else:
+        last = (await house.ledger.read(lambda tx: last_terms(tx, str(facts.top)))).terms
+    known = await house.ledger.read(signins.known)
+    chosen = choosing.choose_agent(asked.agent, last, house.settings.default_agent, found, known)
     if isinstance(chosen, Refusal):
         return chosen
-    profile = chosen.profile
-    driver = registry.create(profile.driver, "p")
-    if driver is None:
-        return Refusal(RefusalReason.UNKNOWN_AGENT, {"agent": profile.name, "agents": ", ".join(sorted(found))})
-    modes = driver.capabilities.modes
-    mode = asked.mode or profile.mode or (modes[0] if modes else "default")
-    if mode not in modes:
-        return Refusal(RefusalReason.NOT_POSSIBLE_FOR_AGENT, {"what": f"mode {mode}", "agent": profile.name})
+    profile = chosen.found.profile
+    as_before = last.mode if ended is not None and last is not None and last.mode in chosen.can.modes else None
+    mode = choosing.mode_of(asked.mode or as_before, chosen)
+    if isinstance(mode, Refusal):
+        return mode
     preset = _preset(asked.preset, house.settings.preset)
     same_as_last = last is not None and asked.preset is None
     now = house.clock.now()
     base_budget = last.budget if same_as_last and last else preset.budget
+    if base_budget is None and last is not None and last.agent != profile.name:
+        # That the other agent tells no cost is no reason to let this one spend without a limit.
+        base_budget = preset.budget
+    untold = chosen.can.cost is CostBasis.UNTOLD
+    # A program on a terminal takes what is typed for input, line by line: it would run what is meant to be read.
+    added = asked.preamble and not chosen.can.terminal
     # Terms from before there was such a limit say nothing about it.
     base_work = (last.working_seconds if same_as_last and last else None) or preset.working_seconds
     base_turns = last.max_turns if same_as_last and last else preset.max_turns
     seconds = asked.expires_seconds if asked.expires_seconds is not None else int(preset.hours * 3600)
+    script = last.script if ended is not None and last is not None else house.settings.practice_script
     last_model = last.model if last is not None and last.agent == profile.name else None
+    rules = standing_rules(house, asked, str(facts.top), chosen)
+    if isinstance(rules, Refusal):
+        return rules
     terms = Terms(
         instruction=asked.instruction,
-        preamble=asked.preamble,
+        preamble=added,
         agent=profile.name,
         driver=profile.driver,
-        program=chosen.program or profile.program,
-        agent_version=chosen.version or "",
+        program=chosen.found.program or profile.program,
+        agent_version=chosen.found.version or "",
         billing=profile.billing,
         repository=str(facts.top),
         head=facts.head,
@@ -112,7 +102,8 @@ async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> P
         tree_kind=_tree_kind(asked, facts.dirty_files),
         model=asked.model or profile.model or last_model,
         mode=mode,
-        budget=asked.budget if asked.budget is not None else base_budget,
+        # A limit that could not hold is not agreed to.
+        budget=None if untold else asked.budget if asked.budget is not None else base_budget,
         max_turns=asked.max_turns if asked.max_turns is not None else base_turns,
         working_seconds=asked.working_seconds if asked.working_seconds is not None else base_work,
         expires_at=Millis(now + seconds * 1000),
@@ -120,19 +111,51 @@ async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> P
         at_budget=house.settings.at_budget,
         machine=house.settings.machine,
         uid=house.settings.uid,
-        script=asked.script or (house.settings.practice_script if profile.billing is Billing.PRACTICE else ""),
+        prompt=profile.prompt,
+        quit=profile.quit,
+        rules=rules,
+        script=asked.script or (script if profile.billing is Billing.PRACTICE else ""),
     )
+    continued = None
+    if ended is not None:
+        going = await continuing.going(house, ended, asked, terms, chosen.can)
+        if isinstance(going, Refusal):
+            return going
+        terms, continued = going
+    with_it = (terms.carried, preamble.text(RunId(0)) if added else "")
     moved = tuple(name for name in COMPARED if last is not None and getattr(last, name) != getattr(terms, name))
     return Proposal(
         terms=terms,
         preset=None if same_as_last else preset.name,
         moved=moved,
         own_rules=own_rules(facts.top) if profile.driver == "claude" else (),
-        preamble_text=preamble.text(RunId(0)) if asked.preamble else "",
-        agents=tuple(name for name, one in found.items() if one.ready),
-        takes_images=driver.capabilities.takes_images,
-        uncommitted=max(0, facts.dirty_files) if terms.tree_kind is TreeKind.WORKTREE else 0,
+        new_rules=tuple(one for one in rules if last is not None and one not in last.rules),
+        gone_rules=tuple(one for one in (last.rules if last is not None else ()) if one not in rules),
+        preamble_text="\n\n".join(part for part in with_it if part),
+        agents=choosing.offered(found, known),
+        others=choosing.not_offered(found, known),
+        signed_out_at=choosing.signed_out_at(profile.name, known),
+        cost=chosen.can.cost,
+        cost_note=chosen.can.cost_note,
+        caution=profile.caution,
+        takes_images=chosen.can.takes_images,
+        uncommitted=max(0, facts.dirty_files) if terms.tree_kind is TreeKind.WORKTREE and not terms.tree else 0,
+        continued=continued,
     )
+
+
+def standing_rules(house: House, asked: Propose, repository: str, chosen: Chosen) -> tuple[str, ...] | Refusal:
+    """The rules to agree to. An agent that asks nobody has none: they would hold nothing."""
+    kept = asked.rules
+    if kept is None:
+        found = rulesfile.of_run(house.settings.rules_file, repository, chosen.found.profile.name)
+        if isinstance(found, Refusal):
+            return found
+        kept = found
+    rules = standing.parse_all((*kept, *asked.more_rules))
+    if isinstance(rules, Refusal):
+        return rules
+    return tuple(rule.text for rule in rules) if chosen.can.asks_permission else ()
 
 
 def _tree_kind(asked: Propose, dirty: int) -> TreeKind:

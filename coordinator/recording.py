@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from coordinator import images, terms as terms_, worktime
+from coordinator.account import GO_ON
 from coordinator.constants import REPAIRS_IN_A_ROW, TURN_BYTES
 from coordinator.drivers.base import Image
 from coordinator.inputs import Extended
@@ -18,6 +19,7 @@ from coordinator.terms import Terms
 from store import (
     attachments,
     authorizations,
+    continued,
     custody,
     decisions,
     queued,
@@ -142,10 +144,13 @@ def admit(tx: Tx, given: Admission, *, terms: Terms, authorization: Authorizatio
         dry = pool_refused(tx, given.pools, agent=terms.agent, wanted=terms.budget or MicroUsd(0))
         if dry is not None:
             return dry
-    if terms.tree_kind is terms_.TreeKind.IN_PLACE:
-        for other in custody.not_closed(tx):
-            if other.in_place and other.tree == terms.repository:
-                return Refusal(RefusalReason.TREE_HELD, {"run": other.run, "tree": other.tree})
+    before = None if terms.continues is None else goes_on_from(tx, terms.continues)
+    if isinstance(before, Refusal):
+        return before
+    shared = terms.repository if terms.tree_kind is terms_.TreeKind.IN_PLACE else terms.tree
+    for other in custody.not_closed(tx):
+        if other.in_place and other.tree == shared:
+            return Refusal(RefusalReason.TREE_HELD, {"run": other.run, "tree": other.tree})
     stored = terms_.canonical(terms)
     authorizations.sign(
         tx,
@@ -157,7 +162,7 @@ def admit(tx: Tx, given: Admission, *, terms: Terms, authorization: Authorizatio
     )
     run = runs.admit(
         tx,
-        title=title,
+        title=title or (before.title if before is not None else ""),
         agent=terms.agent,
         driver=terms.driver,
         billing=terms.billing,
@@ -167,10 +172,24 @@ def admit(tx: Tx, given: Admission, *, terms: Terms, authorization: Authorizatio
         authorization_id=authorization,
         incarnation=given.incarnation,
         operator=given.operator,
+        continues=terms.continues,
     )
     if authorizations.bind(tx, id=authorization, run=run.id) is None:
         return Refusal(RefusalReason.AUTHORIZATION_SPENT)
     return run
+
+
+def goes_on_from(tx: Tx, run: RunId) -> runs.Run | Refusal:
+    """The run that another one would go on from: over, and nothing of it left to be ended."""
+    before = runs.get(tx, run)
+    if before is None:
+        return Refusal(RefusalReason.NO_SUCH_RUN, {"run": run})
+    held = custody.of_run(tx, run)
+    if before.outcome is None:
+        return Refusal(RefusalReason.STILL_HELD, {"run": run})
+    if held is not None and held.state is not CustodyState.CLOSED:
+        return Refusal(RefusalReason.FENCING, {"run": run, "state": held.state})
+    return before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +267,8 @@ def prove(tx: Tx, proof: Proof, *, digest_key: str) -> custody.Custody | Refusal
         run=proof.run,
         incarnation=proof.incarnation,
         tree=proof.tree,
-        in_place=terms.tree_kind is terms_.TreeKind.IN_PLACE,
+        # A tree that was there before has one hold at a time, whoever made it.
+        in_place=terms.tree_kind is terms_.TreeKind.IN_PLACE or bool(terms.tree),
         nonce=proof.nonce,
         native_id=proof.native_id,
     )
@@ -364,6 +384,11 @@ def turn_refused(
         riding = decisions.get(tx, DecisionId(decision))
         if riding is None or riding.state not in (DecisionState.ANSWERED, DecisionState.UNDELIVERED):
             return Refusal(RefusalReason.ALREADY_DELIVERED, {"decision": decision})
+    if brief and terms.unsent and terms.continues is not None:
+        waiting = continued.unsent(tx, terms.continues, but=GO_ON)
+        if len(waiting) < terms.unsent:
+            # Another run has taken some of them up since these terms were shown.
+            return Refusal(RefusalReason.ALREADY_DELIVERED, {"run": terms.continues})
     if turn.source is TurnSource.REPAIR and _repairs_in_a_row(tx, run) >= REPAIRS_IN_A_ROW:
         return Refusal(RefusalReason.REPAIR_EXHAUSTED, {"limit": REPAIRS_IN_A_ROW})
     if not turn.sent.strip() or not turn.text.strip():

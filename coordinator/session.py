@@ -170,7 +170,7 @@ class HeldSession:
         """The last mailbox that could not be read."""
         self.brief_images: tuple[base.Image, ...] = ()
         self.first_turn: NewTurn | None = None
-        self.native_id: str | None = str(house.ids.turn())
+        self.native_id: str | None = terms.conversation or str(house.ids.turn())
         self.turn_watch = turntimeout.TurnWatch()
         self.counted: worklimit.Counted | None = None
         """From what the working time was last counted."""
@@ -463,7 +463,7 @@ class HeldSession:
 
     async def _leave_farewell(self, supervisor: Supervisor, wanted: bytes) -> None:
         with contextlib.suppress(ConnectionError, OSError):
-            await supervisor.farewell(wanted)
+            await supervisor.farewell(wanted, pause=self.driver.capabilities.farewell_pause)
 
     # ------------------------------------------------------------------------------------------------------ timers
 

@@ -33,6 +33,8 @@ class SessionState:
     """Those in flight: at most one delivered turn, and perhaps one that the agent began."""
     cumulative: MicroUsd = MicroUsd(0)
     """The agent's own total at the last settlement of this generation."""
+    uncounted: bool = False
+    """A resumed process that has not told what it counts from: its first total says nothing of its first turn."""
     spent: MicroUsd = MicroUsd(0)
     largest: MicroUsd = MicroUsd(0)
     turns_used: int = 0
@@ -67,9 +69,19 @@ class SessionState:
 
     @property
     def at_budget(self) -> bool:
+        return self._spent_up or self.turns_used >= self.limits.max_turns
+
+    @property
+    def _spent_up(self) -> bool:
         over_money = self.limits.budget is not None and self.spent >= self.limits.budget
         over_work = self.limits.working_ms is not None and self.worked_ms >= self.limits.working_ms
-        return over_money or over_work or self.turns_used >= self.limits.max_turns
+        return over_money or over_work
+
+    @property
+    def rules_answer(self) -> bool:
+        """Whether a request of its turn may be answered without the operator: they are there, and nothing is over."""
+        going = self.live and self.ready and bool(self.turns) and self.interrupting is None and not self.unheard
+        return going and not self.paused and not self.parked and not self._spent_up
 
     @property
     def at_rest(self) -> bool:

@@ -8,6 +8,7 @@ batch early.
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from coordinator import extending
@@ -15,6 +16,7 @@ from coordinator.custody.types import SpoolRecord
 from coordinator.house import House
 from coordinator.inbox import BATCH
 from coordinator.ingest import Batch
+from coordinator.recording import keyed_digest
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
@@ -47,7 +49,7 @@ async def waiting(session: "HeldSession") -> bool:
         if len(records) < SLICE or session.inbox.commanded:
             break
     if batch is not None:
-        await session.settle(batch)
+        await _settle(session, batch)
     return lost
 
 
@@ -62,7 +64,13 @@ async def all_of(session: "HeldSession", records: Sequence[SpoolRecord]) -> None
             return
         await asyncio.sleep(0)
     if batch is not None:
-        await session.settle(batch)
+        await _settle(session, batch)
+
+
+async def _settle(session: "HeldSession", batch: Batch) -> None:
+    able = session.supervisor is not None and not session.ending
+    session.ingest.seal(batch, partial(keyed_digest, session.house.digest_key) if able else None)
+    await session.settle(batch)
 
 
 def _slice(
@@ -79,7 +87,7 @@ def _slice(
 
 async def _old_gone(session: "HeldSession", batch: Batch, receipt_and_rest: Sequence[SpoolRecord]) -> None:
     """What comes after the receipt of a restart is the next process's."""
-    await session.settle(batch)
+    await _settle(session, batch)
     await extending.old_gone(session, receipt_and_rest[0])
     if len(receipt_and_rest) > 1:
         await all_of(session, receipt_and_rest[1:])

@@ -11,7 +11,7 @@ import msgspec
 
 from store.canonical import digest, dumps
 from store.refusal import Refusal
-from store.vocab import Billing, MicroUsd, Millis, RefusalReason
+from store.vocab import Billing, DecisionId, MicroUsd, Millis, RefusalReason, RunId
 
 
 class TreeKind(StrEnum):
@@ -51,9 +51,26 @@ class Terms:
     at_budget: str = "hold"
     """``hold`` or ``fence``."""
     rules: tuple[str, ...] = ()
-    """Standing rules, in words."""
+    """Standing rules, each in its one spelling (``standing.Rule.text``)."""
     script: str = ""
     """Practice agent only."""
+    prompt: str = ""
+    """Of a program on a terminal: pattern of the line with which it waits for input. Here, because what it printed can
+    be read again only by the pattern by which its turns were told apart."""
+    quit: str = ""
+    """Of a program on a terminal: what ends it when typed."""
+    continues: RunId | None = None
+    """The run that it goes on from."""
+    conversation: str = ""
+    """The agent's own conversation in which it goes on; '': a new one."""
+    tree: str = ""
+    """Absolute path of the tree that the run before had of its own, where it works in that again; '': it does not."""
+    carried: str = ""
+    """What Footplate adds to the brief of what came before: an account, answers and messages that never arrived."""
+    answers: tuple[DecisionId, ...] = ()
+    """The decisions whose answers are in ``carried``."""
+    unsent: int = 0
+    """How many messages of the operator that were never sent are in ``carried``."""
 
 
 def canonical(terms: Terms) -> str:

@@ -13,7 +13,7 @@ from concurrent.futures import Future, InvalidStateError
 from pathlib import Path
 from typing import Any, TypeVar
 
-from coordinator.api import CloseAll, Closed, ConsoleSnapshot, FeedEvent, LeaveAll, OperatorCommand, Reply
+from coordinator.api import CloseAll, Closed, ConsoleSnapshot, FeedEvent, LeaveAll, OperatorCommand, Reply, Terminal
 from coordinator.clock import Clock, RealClock
 from coordinator.coordinator import Coordinator
 from coordinator.house import HouseSettings
@@ -106,6 +106,11 @@ class CoordinatorThread:
     def drain(self, run: RunId) -> tuple[tuple[FeedEvent, ...], int]:
         coordinator = self._coordinator
         return coordinator.house.feed.drain(run) if coordinator is not None else ((), 0)
+
+    def terminal(self, run: RunId) -> Terminal | None:
+        coordinator = self._coordinator
+        session = coordinator.sessions.get(run) if coordinator is not None else None
+        return None if session is None or session.ended.is_set() else session.ingest.terminal
 
     def beat(self) -> None:
         loop, coordinator = self._loop, self._coordinator

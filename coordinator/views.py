@@ -1,5 +1,6 @@
 """From a session's rows and live facts to the frozen view that the screen gets. Pure; the words are the app's."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from coordinator import decisioncodec, images, offering
@@ -18,6 +19,7 @@ from coordinator.live import Live
 from coordinator.machine import SessionState
 from coordinator.recording import EffectiveLimits
 from coordinator.rows import SessionRows
+from coordinator.ruling import BY
 from coordinator.terms import Terms, TreeKind
 from coordinator.worktime import worked_ms
 from store import attention, decisions, turns
@@ -152,6 +154,7 @@ def session_view(
     shown = live or Live()
     ends = [turn.ended_at for turn in rows.turns if turn.ended_at]
     flying = next((turn.id for turn in rows.turns if turn.state in FLYING), None)
+    ruled = Counter(d.answered_by for d in rows.decisions if (d.answered_by or "").startswith(BY))
     decision_rows = sorted(rows.decisions, key=lambda d: (d.state not in LIVE, d.asked_at))
     return SessionView(
         run=run.id,
@@ -175,6 +178,7 @@ def session_view(
         commands=shown.commands,
         own_screen=capabilities.own_screen if capabilities else (),
         takes_images=capabilities.takes_images if capabilities else False,
+        terminal=capabilities.terminal if capabilities else False,
         native_id=shown.native_id or run.native_id,
         custody=rows.custody.state if rows.custody else None,
         outcome=run.outcome,
@@ -196,10 +200,11 @@ def session_view(
         ),
         paused=state.paused if state else False,
         queue_held=state.queue_held if state else False,
-        decisions=tuple(decision_view(d) for d in decision_rows),
+        decisions=tuple(decision_view(d, ruled[d.answered_by]) for d in decision_rows),
         plan=shown.plan,
         background=shown.background,
         changed=shown.changed,
+        changes_known=shown.changes_known,
         context_used=shown.context_used,
         context_size=shown.context_size,
         tools=tuple(shown.tools.values()),

@@ -91,6 +91,7 @@ class DecisionView:
     editable: bool = False
     rule: str | None = None
     rule_uses: int = 0
+    """Of one that a standing rule answered: how many of this run that rule answered so far."""
     blocked_path: str | None = None
     agent: str | None = None
     offers: tuple[Offer, ...] = ()
@@ -184,6 +185,8 @@ class SessionView:
     own_screen: tuple[tuple[str, str], ...] = ()
     """Commands that need the agent's own screen, and what to do instead."""
     takes_images: bool = False
+    terminal: bool = False
+    """It has a screen of its own, which can be looked at and typed into."""
     native_id: str | None = None
     custody: CustodyState | None = None
     outcome: RunOutcome | None = None
@@ -204,6 +207,8 @@ class SessionView:
     plan: tuple[tuple[str, str], ...] = ()
     background: tuple[BackgroundTask, ...] = ()
     changed: tuple[ChangedFile, ...] = ()
+    changes_known: bool = False
+    """The tree was looked at: an empty ``changed`` means that nothing did. A run of an earlier console was not."""
     context_used: int | None = None
     context_size: int | None = None
     tools: tuple[RunningTool, ...] = ()

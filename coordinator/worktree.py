@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from coordinator.gitfacts import RepositoryFacts, dirs_of
-from coordinator.githelper import changed_files, run_git
+from coordinator.githelper import changed_files, look_at_repository, run_git
 from coordinator.gitlens import open_lens
 from coordinator.parkednote import ROOT
 from coordinator.terms import TreeKind
@@ -61,6 +61,18 @@ async def prepare(
         await _take_away(facts.top, tree, branch)
         return filled
     return PreparedTree(tree=tree, branch=branch, head=head, kind=kind, repository=facts.top)
+
+
+async def again(facts: RepositoryFacts, tree: Path) -> PreparedTree | Refusal:
+    """A tree that a run before had of its own, as it stands now. ``facts``: of the repository that it belongs to."""
+    found = await look_at_repository(tree)
+    if isinstance(found, Refusal):
+        return found
+    if found.top != tree or found.common_dir != facts.common_dir:
+        return Refusal(RefusalReason.NOT_A_REPOSITORY, {"path": str(tree)})
+    ignore_mailbox(facts.common_dir)
+    kind = TreeKind.WORKTREE
+    return PreparedTree(tree=tree, branch=found.branch, head=found.head, kind=kind, repository=facts.top)
 
 
 async def release(prepared: PreparedTree) -> str:

@@ -29,7 +29,7 @@ async def write_turn(session: "HeldSession", turn: TurnId, data: bytes) -> bool:
         return False
     steps.reach(Step.TURN_BEFORE_WRITE)
     try:
-        outcome = await supervisor.write(turn, data)
+        outcome = await supervisor.write(turn, session.driver.addressed(data))
     except (ConnectionError, OSError):
         outcome = WriteOutcome.LOST
     steps.reach(Step.TURN_AFTER_WRITE)
@@ -58,6 +58,8 @@ async def write_control(session: "HeldSession", write: str, data: bytes, what: s
     digest = keyed_digest(session.house.digest_key, data)
 
     def record(tx: Tx) -> None:
+        if control_writes.get(tx, session.run_id, write) is not None:
+            return  # a reply that the console before had in the books: the keeper knows whether its bytes went
         control_writes.asked(
             tx,
             run=session.run_id,

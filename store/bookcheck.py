@@ -162,7 +162,8 @@ WHERE state <> '{StopState.SETTLED}' AND outcome IS NOT NULL
         expected="a time once it is over, and none before",
         broken=f"SELECT id, state FROM commands WHERE (state IN ({_FINAL_COMMAND})) <> (ended_at IS NOT NULL)",
     ),
-    # Its turns' own costs are the steps between what the agent told as its total, which begins at nothing.
+    # Its turns' own costs are the steps between what the agent told as its total, which begins at nothing where the run
+    # goes on from no other.
     Rule(
         noun="run",
         what="costs",
@@ -179,7 +180,8 @@ WITH told AS (
 SELECT told.run, told.costs || ' millionths of a dollar, and told was ' || (high - low + first.costs)
   || ' (generation ' || told.generation || ')'
 FROM told JOIN first ON first.run = told.run AND first.generation = told.generation
-WHERE told.costs <> high - low + first.costs OR (told.generation = 1 AND first.costs <> low)""",
+WHERE told.costs <> high - low + first.costs OR (told.generation = 1 AND first.costs <> low
+  AND EXISTS (SELECT 1 FROM runs WHERE runs.id = told.run AND continues IS NULL))""",
     ),
 )
 

@@ -11,6 +11,7 @@ from store import entries, moves, search
 from store.canonical import digest, storable
 from store.refusal import Fact, Refusal
 from store.rows import Record, columns, many, one, values
+from store.runs import LINE
 from store.tx import Tx
 from store.vocab import DecisionId, DecisionKind, DecisionState, Millis, RefusalReason, RunId, TurnId
 
@@ -78,7 +79,14 @@ BY_REQUEST: Final = f"""
 SELECT {columns(Decision)} FROM decisions WHERE run = :run AND request = :request AND generation = :generation
 ORDER BY id DESC LIMIT 1
 """
-BY_WRITE: Final = f"SELECT {columns(Decision)} FROM decisions WHERE run = :run AND write_id = :write_id ORDER BY id"
+# Of the run or of those that it goes on from: their answers ride in its brief.
+BY_WRITE: Final = f"""
+SELECT {columns(Decision)} FROM decisions WHERE run IN ({LINE}) AND write_id = :write_id ORDER BY id
+"""
+# Answered, and never sent: they may ride a later brief.
+UNDELIVERED: Final = f"""
+SELECT {columns(Decision)} FROM decisions WHERE run IN ({LINE}) AND state = '{_S.UNDELIVERED}' ORDER BY id
+"""
 # The operator answers what was shown to them, and nothing else.
 ANSWER: Final = f"""
 UPDATE decisions SET state = '{_S.ANSWERED}', answer = :answer, answered_by = :operator, answered_at = :now
@@ -121,12 +129,15 @@ WHERE run = :run AND (
   state = '{_S.OPEN}' AND kind IN ({_CONTROL}) OR state = '{_S.ANSWERED}' AND kind NOT IN ({_RIDING}))
 {_RETURNING}
 """
+# Also of the runs that it goes on from, whose answers rode in its brief: nothing else of theirs is only answered.
 HOLD_ENDED_ANSWERED: Final = f"""
 UPDATE decisions SET state = '{_S.UNDELIVERED}'
-WHERE run = :run AND state = '{_S.ANSWERED}' AND kind IN ({_RIDING}) {_RETURNING}
+WHERE run IN ({LINE}) AND state = '{_S.ANSWERED}' AND kind IN ({_RIDING}) {_RETURNING}
 """
 HOLD_ENDED_DELIVERING: Final = f"""
-UPDATE decisions SET state = '{_S.UNCERTAIN}', ended_at = :now WHERE run = :run AND state = '{_S.DELIVERING}'
+UPDATE decisions SET state = '{_S.UNCERTAIN}', ended_at = :now
+WHERE run IN ({LINE}) AND state = '{_S.DELIVERING}'
+  AND (run = :run OR write_id IN (SELECT id FROM turns WHERE turns.run = :run))
 {_RETURNING}
 """
 
@@ -193,6 +204,11 @@ def by_request(tx: Tx, run: RunId, request: str, generation: int) -> Decision | 
 
 def by_write(tx: Tx, run: RunId, write_id: str) -> list[Decision]:
     return many(tx, Decision, BY_WRITE, {"run": run, "write_id": write_id})
+
+
+def undelivered(tx: Tx, run: RunId) -> list[Decision]:
+    """Answers of the run, and of those that it goes on from, that never went out."""
+    return many(tx, Decision, UNDELIVERED, {"run": run})
 
 
 def answer(

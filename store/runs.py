@@ -79,6 +79,10 @@ RENAME: Final = f"UPDATE runs SET title = :title WHERE id = :id RETURNING {colum
 PIN: Final = f"UPDATE runs SET pinned = :pinned WHERE id = :id RETURNING {columns(Run)}"
 SEEN: Final = f"UPDATE runs SET seen_at = max(seen_at, :at) WHERE id = :id RETURNING {columns(Run)}"
 LIVE_COUNT: Final = "SELECT count(*) FROM runs WHERE outcome IS NULL"
+LINE: Final = """WITH RECURSIVE line(id) AS (
+  VALUES (:run) UNION SELECT continues FROM runs JOIN line ON runs.id = line.id WHERE continues IS NOT NULL
+) SELECT id FROM line"""
+"""A run and all that it goes on from, one after the other. Also as a part of other statements."""
 
 
 def admit(
@@ -200,6 +204,11 @@ def pin(tx: Tx, *, id: RunId, pinned: bool) -> Run | None:
 
 def seen(tx: Tx, *, id: RunId, at: Millis) -> Run | None:
     return one(tx, Run, SEEN, {"id": id, "at": at})
+
+
+def line(tx: Tx, run: RunId) -> list[RunId]:
+    """The run itself, then the one that it goes on from, then the one before that."""
+    return [RunId(id) for (id,) in tx.conn.execute(LINE, {"run": run})]
 
 
 def live_count(tx: Tx) -> int:

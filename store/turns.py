@@ -45,7 +45,7 @@ class Turn(Record):
     bytes: int
     """Length of what was sent."""
     digest: str
-    """Keyed digest of what was sent."""
+    """Keyed digest of what was sent, but for a name of the conversation that only the agent could choose."""
     operator: str
     recorded_at: Millis
     written_at: Millis | None

@@ -156,6 +156,7 @@ class EndReason(StrEnum):
     """Why a hold ended. ``exited`` carries the code or signal behind a colon: ``exited:1``, ``exited:SIGKILL``.
 
     ``protocol-error`` may carry what it was: ``protocol-error:unasked-turn``, ``protocol-error:conversation-of-3``.
+    ``spawn-failed`` carries a ``FailureKind`` where the agent itself refused to begin: ``spawn-failed:authentication``.
     """
 
     STOPPED = "stopped"
@@ -265,12 +266,15 @@ class RefusalReason(StrEnum):
     ALREADY_ANSWERED = "already-answered"
     UNANSWERED_QUESTIONS = "unanswered-questions"
     NOT_AN_OPTION = "not-an-option"
+    RULE_INVALID = "rule-invalid"
     # controls
     NOTHING_TO_INTERRUPT = "nothing-to-interrupt"
     NO_SUCH_RUN = "no-such-run"
     ALREADY_ENDED = "already-ended"
     NEVER_STARTED = "never-started"
     NOT_POSSIBLE_FOR_AGENT = "not-possible-for-agent"
+    STILL_HELD = "still-held"
+    """It has not ended, so nothing goes on from it."""
     OWNED_BY_ANOTHER = "owned-by-another"
     NO_OWNER = "no-owner"
     INSIDE_A_HOLD = "inside-a-hold"
@@ -280,6 +284,8 @@ class RefusalReason(StrEnum):
     MAILBOX_PRESENT = "mailbox-present"
     AGENT_NOT_FOUND = "agent-not-found"
     AGENT_SIGNED_OUT = "agent-signed-out"
+    ACCOUNT_SHARED = "account-shared"
+    """Its account renews its tokens in one place, and cannot be in a home of the run's own."""
     AGENT_VERSION = "agent-version"
     UNKNOWN_AGENT = "unknown-agent"
     GIT_FAILED = "git-failed"

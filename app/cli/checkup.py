@@ -18,16 +18,22 @@ from enum import StrEnum
 from pathlib import Path
 
 from app import wording
+from app.cli import agentlist
+from app.cli.agentlist import AgentLine
 from app.cli.glyphs import width_of_glyphs
-from app.config import load, unknown_agent
+from app.config import invalid, load, unknown_agent
 from app.main import VERSION
 from app.paths import Paths, find
-from coordinator import profiles
+from coordinator import profiles, rulesfile
+from coordinator.clock import RealClock
 from coordinator.supervisor import cgroup
 from store.refusal import Refusal
+from store.vocab import Billing
 
 _SLOW_SYNC_MS = 20.0
 _SOCKET_BYTES = 107
+_FIRST = "claude"
+"""The agent that a first start is meant for."""
 
 
 class Level(StrEnum):
@@ -82,7 +88,12 @@ def examine(environ: Mapping[str, str] | None = None, *, ask_terminal: bool = Fa
 
 
 def _from_refusal(what: str, refusal: Refusal) -> Finding:
-    said, _, remedy = wording.sentence(refusal).partition("; ")
+    return _said(what, wording.sentence(refusal))
+
+
+def _said(what: str, sentence: str) -> Finding:
+    """What is the case, and behind the semicolon what to do."""
+    said, _, remedy = sentence.partition("; ")
     return Finding(what=what, level=Level.BAD, found=said, remedy=remedy[:1].upper() + remedy[1:])
 
 
@@ -105,7 +116,15 @@ def _configuration(paths: Paths) -> Finding:
     mistyped = unknown_agent(paths.config_file, config, [one.name for one in loaded])
     if mistyped is not None:
         return _from_refusal("configuration", mistyped)
-    there = [str(file) for file in (paths.config_file, paths.agents_file) if file.exists()]
+    rules = rulesfile.load(paths.rules_file)
+    if isinstance(rules, Refusal):
+        return _from_refusal("configuration", rules)
+    names = {one.name for one in loaded}
+    nobody = next((number for number, one in enumerate(rules, 1) if one.agent and one.agent not in names), None)
+    if nobody is not None:
+        there_is = f"there is no agent of that name, there are {', '.join(sorted(names))}"
+        return _from_refusal("configuration", invalid(paths.rules_file, f"rule {nobody}.agent", there_is))
+    there = [str(file) for file in (paths.config_file, paths.agents_file, paths.rules_file) if file.exists()]
     return Finding(what="configuration", level=Level.OK, found=", ".join(there) or "defaults (no file)")
 
 
@@ -171,7 +190,6 @@ def _sqlite() -> Finding:
 
 
 def _ledger(paths: Paths) -> Finding:
-    from coordinator.clock import RealClock
     from store import runs
     from store.db import LedgerFault, read_ledger
 
@@ -211,19 +229,46 @@ def _agents(paths: Paths, environ: Mapping[str, str]) -> list[Finding]:
     loaded = profiles.load(paths.agents_file, environ)
     if isinstance(loaded, Refusal):
         return []  # already said under configuration
-    seen = profiles.discover(loaded, environ.get("PATH"), cache=paths.runtime / "versions.json")
-    findings = [_agent(one) for one in seen]
-    real = any(one.ready and one.profile.name != profiles.PRACTICE for one in seen)
+    cache = paths.runtime / "versions.json"
+    seen = agentlist.read(loaded, environ, cache=cache, ledger=paths.ledger)
+    real = any(_works(one) for one in seen)
+    builtin = profiles.builtin(environ)
+    # Of most agents it is no news that they are not here; of the first one, and of those in agents.toml, it is.
+    quiet = {one.name for one in loaded if one in builtin and one.name != _FIRST}
+    told = [one for one in seen if not one.missing or one.name not in quiet]
+    findings = [_agent(one) for one in told]
+    absent = [one.name for one in seen if one not in told]
+    if absent:
+        found = f"not on this machine: {', '.join(absent)} (footplate agents says how to get each)"
+        findings.append(Finding(what="other agents", level=Level.OK, found=found))
     # One that is missing is no fault while another can work.
     return [one if one.level is not Level.BAD or not real else _as_note(one) for one in findings]
 
 
-def _agent(one: profiles.Found) -> Finding:
-    what = f"agent {one.profile.name}"
-    if one.problem is not None:
-        return _from_refusal(what, one.problem)
+def _works(one: AgentLine) -> bool:
+    return one.ready and one.billing is not Billing.PRACTICE and not one.terminal
+
+
+def _agent(one: AgentLine) -> Finding:
+    what = f"agent {one.name}"
+    if one.sentence is not None:
+        return _said(what, one.sentence)
     launcher = f", behind the launcher {one.launcher}" if one.launcher else ""
-    found = f"{one.version} ({one.program}{launcher}), billing: {one.profile.billing.value}"
+    version = one.version or "tells no version"
+    cost = "" if one.cost is None else f", its cost is {one.cost_note or one.cost.value}"
+    found = f"{version} ({one.program}{launcher}), billing: {one.billing.value}{cost}"
+    if one.signed_in is False:
+        remedy = f"{wording.sign_in(one.name)}, then start it again."
+        when = "" if one.signed_in_at is None else f" ({wording.moment(one.signed_in_at, RealClock().now())})"
+        return Finding(
+            what=what,
+            level=Level.NOTE,
+            found=f"{found}; not signed in when it ran last{when}",
+            remedy=remedy[:1].upper() + remedy[1:],
+        )
+    if one.older:
+        remedy = f"It may work; if it does not, update it: Footplate was tried with {one.tried}."
+        return Finding(what=what, level=Level.NOTE, found=found, remedy=remedy)
     return Finding(what=what, level=Level.OK, found=found)
 
 

@@ -5,6 +5,7 @@ than it says.
 """
 
 import asyncio
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,9 @@ import msgspec
 
 from app.cli.exits import Code, Leave, refused
 from app.paths import Paths
-from coordinator import incarnation
+from coordinator import incarnation, marks
 from coordinator.ancestry import inside_a_hold
+from coordinator.api import AnswerDecision
 from coordinator.clock import RealClock
 from coordinator.commands import ForAnother, asked_body
 from coordinator.custody.client import fence_by_socket, kill_by_socket, read_cookie
@@ -22,6 +24,7 @@ from coordinator.custody.receipts import receipt_from_facts
 from coordinator.custody.spoolfile import read_spool, spool_is_locked
 from coordinator.custody.types import Receipt, RecordKind
 from coordinator.poke import poke
+from coordinator.redaction import Redactor, secrets_of
 from store import commands, custody, entries, incarnations, runs, stops
 from store.db import read_ledger, write_ledger
 from store.refusal import Refusal
@@ -141,6 +144,25 @@ def ask(
     if row.state is CommandState.REFUSED:
         raise refused(_refusal(answer), as_json=as_json)
     return answer
+
+
+def answer_after_the_end(
+    paths: Paths, command: AnswerDecision, operator: str, *, as_json: bool = False
+) -> dict[str, object] | None:
+    """Answer a question that outlived its run: nobody needs to hold it for that. None: the run has not ended.
+
+    Raises:
+        Leave: it is no such question, or was answered.
+    """
+    redactor = Redactor(secrets_of(os.environ))
+    with write_ledger(paths.ledger, now=_clock.now) as tx:
+        run = runs.get(tx, command.run)
+        if run is None or run.outcome is None:
+            return None
+        said = marks.answer_after_the_end(tx, command, operator, redact=redactor.text)
+    if isinstance(said, Refusal):
+        raise refused(said, as_json=as_json)
+    return {"note": said, "rides": True}
 
 
 def _await_end(paths: Paths, id: int, once_taken: float) -> commands.Command | None:

@@ -41,6 +41,8 @@ def lines_of(event: base.AgentEvent) -> list[str]:
         case base.BackgroundChanged():
             running = [one_line(task.title, 60) for task in event.tasks if task.state == "running"]
             return [f"in background: {', '.join(running) if running else 'nothing'}"]
+        case base.CannotStart():
+            return [f"the agent would not begin: {one_line(event.text)}"]
         case base.ProtocolFault():
             return [f"what the agent sent could not be understood: {one_line(event.what)}"]
         case base.TurnResult() if event.failure is not None:

@@ -14,6 +14,7 @@ answers, and leave nothing running when you stop them.
 
 Work
   start [BRIEF]             start a run under terms (--plain: without a screen)
+  continue RUN [TEXT]       go on from a run that has ended
   say RUN TEXT              say something to a run
   answer ID CHOICE...       answer a question by its number
   interrupt RUN             interrupt the turn that runs
@@ -35,6 +36,7 @@ Look
   agents                    which agents can be run here
 
 Care
+  rules                     what is allowed or denied without asking you
   doctor                    check this machine, with a remedy for each finding
   notify                    how you are told when you look elsewhere (--test)
   config                    the configuration in force, and where it lies

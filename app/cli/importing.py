@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 PAINT_EVERY = 0.1
 """Seconds between two pictures of the progress."""
-PRICES = "prices.toml"
 
 
 def add_to(program: typer.Typer) -> None:
@@ -38,9 +37,9 @@ def import_(
     from app.cli.opening import refuse_inside_a_hold
     from app.cli.surroundings import surroundings
     from app.wiring import machine_id
+    from coordinator import pricefile
     from coordinator.clock import RealClock
     from coordinator.ids import RealIds
-    from coordinator.review.importing import prices
     from coordinator.review.importing.importer import Importer, Wish
     from store.refusal import Refusal
 
@@ -54,7 +53,7 @@ def import_(
         problem = around.paths.ensure()
         if problem is not None:
             raise refused(problem, as_json=json)
-    table = prices.load(around.paths.config_file.parent / PRICES)
+    table = pricefile.load(around.paths.config_file.parent / pricefile.NAME)
     if isinstance(table, Refusal):
         raise refused(table, as_json=json)
     wish = Wish(

@@ -132,47 +132,21 @@ def budget(json: Json = False) -> None:
 
 
 def agents(json: Json = False) -> None:
-    """Which agents can be run here, and how to get those that cannot."""
+    """Which agents can be run here, what they can do, and how to get the others."""
     import os
 
-    from app.cli import printing
+    from app.cli import agentlist, printing
     from app.cli.surroundings import agent_profiles, surroundings
-    from app.wording import sentence
-    from coordinator.profiles import discover
+    from coordinator.clock import RealClock
 
     around = surroundings(as_json=json)
-    cache = around.paths.runtime / "versions.json"
-    found = discover(agent_profiles(around.paths, around.config, as_json=json), os.environ.get("PATH"), cache=cache)
+    found = agentlist.read(
+        agent_profiles(around.paths, around.config, as_json=json),
+        os.environ,
+        cache=around.paths.runtime / "versions.json",
+        ledger=around.paths.ledger,
+    )
     if json:
-        printing.as_json(
-            {
-                "agents": [
-                    {
-                        "name": one.profile.name,
-                        "driver": one.profile.driver,
-                        "billing": one.profile.billing.value,
-                        "program": one.program,
-                        "launcher": one.launcher,
-                        "version": one.version,
-                        "ready": one.ready,
-                        "problem": None if one.problem is None else one.problem.reason.value,
-                        "sentence": None if one.problem is None else sentence(one.problem),
-                    }
-                    for one in found
-                ]
-            }
-        )
-        return
-    rows = [
-        (
-            one.profile.name,
-            "ready" if one.ready else "not ready",
-            one.version or "–",
-            one.program or one.profile.program,
-        )
-        for one in found
-    ]
-    printing.table([tuple(printing.one_line(cell) for cell in row) for row in rows])
-    for one in found:
-        if one.problem is not None:
-            printing.line(sentence(one.problem))
+        printing.as_json({"agents": found})
+    else:
+        agentlist.print_agents(found, RealClock().now())

@@ -42,6 +42,7 @@ class RunLine:
     created_at: int
     ended_at: int | None
     repository: str
+    continues: int | None = None
     questions: tuple[QuestionLine, ...] = ()
 
 
@@ -75,7 +76,7 @@ def _line(tx: Tx, row: runs.Run) -> RunLine:
         title=one_line(row.title, 40),
         agent="PRACTICE" if row.billing == "practice" else one_line(row.agent, 20),
         group=group,
-        standing=standing,
+        standing=standing if row.continues is None else f"{standing}, goes on from {row.continues}",
         outcome=None if row.outcome is None else row.outcome.value,
         reason=row.reason,
         spent_micro_usd=spend.money,
@@ -85,6 +86,7 @@ def _line(tx: Tx, row: runs.Run) -> RunLine:
         created_at=row.created_at,
         ended_at=row.ended_at,
         repository=row.repository,
+        continues=row.continues,
         questions=tuple(_question(tx.now, one) for one in waiting),
     )
 

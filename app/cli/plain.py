@@ -23,6 +23,7 @@ from types import FrameType
 from app.cli import answers, plain_commands
 from app.cli.exits import Code
 from app.cli.plain_output import WORTH_TELLING, JsonOutput, Output, TextOutput, asked_of
+from app.wording_rules import by_rule
 from coordinator.api import (
     AnswerDecision,
     Backend,
@@ -244,13 +245,17 @@ class PlainSession:
             if told.turns.get(turn.id) != stands:
                 told.turns[turn.id] = stands
                 self._out.turn(now, session, turn)
-        for decision in session.decisions:
+        for decision in sorted(session.decisions, key=lambda one: one.id):  # a view has those that wait first
             before = told.decisions.get(decision.id)
             told.decisions[decision.id] = decision.state
             if before is None and decision.state is DecisionState.OPEN:
                 self._out.decision(now, decision)
                 if self._eof:
                     self._say_what_waits(decision.id)
+            elif before is None and by_rule(decision):
+                self._out.ruled(now, decision)
+            elif by_rule(decision) and decision.state is DecisionState.DELIVERED:
+                pass  # that it was answered is told already, and nobody waits to hear that it arrived
             elif before is not None and before is not decision.state and decision.state in WORTH_TELLING:
                 self._out.answered(now, decision)
         queued = tuple(one.id for one in session.queued)

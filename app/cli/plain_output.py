@@ -13,6 +13,7 @@ event          fields
 ``agent``      ``kind``, ``lines``: anything else the agent told (plan, retries, limits, background)
 ``decision``   ``id``, ``kind``, ``title``, ``subject``, ``why``, ``tool``, ``options``, ``questions``
 ``answered``   ``id``, ``state``, ``by``, ``answer``, ``note``: each time an asked decision's state changes
+``ruled``      ``id``, ``kind``, ``title``, ``subject``, ``by``, ``answer``: a standing rule answered what it asked
 ``queued``     ``waiting`` (texts, in order), ``held`` (waits for ``queue go``)
 ``refused``    ``reason``, ``sentence``, ``facts``: a command that was not carried out
 ``note``       ``sentence``
@@ -30,6 +31,7 @@ import msgspec
 from app import wording
 from app.cli import answers, event_text
 from app.cli.printing import json_line, literal_lines, one_line, told
+from app.console.views import standing
 from coordinator import eventcodec
 from coordinator.api import DecisionView, FeedEvent, SessionView, TurnView
 from coordinator.custody.types import Receipt
@@ -50,6 +52,8 @@ class Output(Protocol):
     def decision(self, at: Millis, decision: DecisionView) -> None: ...
 
     def answered(self, at: Millis, decision: DecisionView) -> None: ...
+
+    def ruled(self, at: Millis, decision: DecisionView) -> None: ...
 
     def queued(self, at: Millis, session: SessionView) -> None: ...
 
@@ -85,11 +89,10 @@ class TextOutput:
         source = wording.turn_source(turn)
         head = f"turn {turn.n} {wording.turn_line(turn)}" + (f" ({source})" if source else "")
         if turn.state in (TurnState.SETTLED, TurnState.UNCERTAIN):
-            spent = wording.money(session.budget.spent, guess=session.budget.guessed)
-            head += f", {wording.turn_money(turn)} this turn, {spent} so far"
+            head += f", {wording.turn_money(turn)} this turn, {standing.spent(session)} so far"
         self._say(head)
         if turn.failure is not None:
-            self._say(f"  {wording.failure(turn.failure)}")
+            self._say(f"  {wording.failure(turn.failure, session.agent)}")
 
     def event(self, event: FeedEvent) -> None:
         for said in event_text.lines_of(event.event):
@@ -114,6 +117,9 @@ class TextOutput:
 
     def answered(self, at: Millis, decision: DecisionView) -> None:
         self._say(f"question {decision.id}: {one_line(wording.decision_state(decision))}")
+
+    def ruled(self, at: Millis, decision: DecisionView) -> None:
+        self._say(f"not asked ({one_line(decision.subject, 120)}): {one_line(wording.answered(decision))}")
 
     def queued(self, at: Millis, session: SessionView) -> None:
         if not session.queued:
@@ -141,8 +147,7 @@ class TextOutput:
         """Said on the way out, with all else that stays held."""
 
     def ended(self, at: Millis, session: SessionView, code: int) -> None:
-        spent = wording.money(session.budget.spent, guess=session.budget.guessed)
-        self._say(f"run {session.run} {one_line(end_sentence(session))}, {spent} spent")
+        self._say(f"run {session.run} {one_line(end_sentence(session))}, {standing.spent(session)} spent")
 
     def _say(self, text: str) -> None:
         told(text)
@@ -211,6 +216,18 @@ class JsonOutput:
             by=decision.answered_by,
             answer=decision.answer,
             note=decision.note,
+        )
+
+    def ruled(self, at: Millis, decision: DecisionView) -> None:
+        self._tell(
+            "ruled",
+            at,
+            id=decision.id,
+            kind=decision.kind.value,
+            title=decision.title,
+            subject=decision.subject,
+            by=decision.answered_by,
+            answer=decision.answer,
         )
 
     def queued(self, at: Millis, session: SessionView) -> None:

@@ -10,12 +10,14 @@ import typer
 
 from app.cli import (
     caring,
+    continuing,
     exporting,
     extending,
     housekeeping,
     importing,
     looking,
     reviewing,
+    rules,
     speaking,
     starting,
     sweeping,
@@ -32,6 +34,7 @@ PROGRAM = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
 )
 starting.add_to(PROGRAM)
+continuing.add_to(PROGRAM)
 speaking.add_to(PROGRAM)
 extending.add_to(PROGRAM)
 looking.add_to(PROGRAM)
@@ -39,6 +42,7 @@ reviewing.add_to(PROGRAM)
 exporting.add_to(PROGRAM)
 caring.add_to(PROGRAM)
 housekeeping.add_to(PROGRAM)
+rules.add_to(PROGRAM)
 importing.add_to(PROGRAM)
 sweeping.add_to(PROGRAM)
 

@@ -15,7 +15,19 @@ from coordinator.api import DecisionView, TurnView
 from coordinator.clock import RealClock
 from coordinator.custody.receipts import receipt_from_facts
 from coordinator.custody.types import Receipt
-from store import attachments, authorizations, custody, decisions, events, evidence, queued, receipts, runs, turns
+from store import (
+    attachments,
+    authorizations,
+    custody,
+    decisions,
+    events,
+    evidence,
+    queued,
+    receipts,
+    reviewing,
+    runs,
+    turns,
+)
 from store.db import read_ledger
 from store.refusal import Refusal
 from store.tx import Tx
@@ -38,6 +50,7 @@ class RunReport:
     guessed: MicroUsd
     unknown_turns: int
     receipt: Receipt | None
+    continued_by: tuple[RunId, ...]
     notes: tuple[str, ...]
     """What the agent left in words: its note when it finished."""
     events: tuple[dict[str, Any], ...] = ()
@@ -78,6 +91,7 @@ def _report(tx: Tx, row: runs.Run, transcript: bool) -> RunReport:
         guessed=spend.guessed,
         unknown_turns=spend.unknown,
         receipt=receipt_from_facts(msgspec.json.decode(reports[-1].body.encode())) if reports else None,
+        continued_by=tuple(reviewing.continued_by(tx, row.id)),
         notes=tuple(
             one.content.decode("utf-8", "replace")
             for one in evidence.of_run(tx, row.id)
@@ -106,12 +120,16 @@ def print_run(found: RunReport) -> None:
     row = found.run
     line(f"run {row.id}  {one_line(row.title)}")
     line(f"  {_standing(found)}")
+    if row.continues is not None:
+        line(f"  goes on from run {row.continues}")
+    for later in found.continued_by:
+        line(f"  continued by run {later}")
     if found.terms is not None and row.reason != EndReason.IMPORTED:  # nobody agreed to any
         line(f"  terms: {one_line(wording.terms_sentence(found.terms, found.now), 1000)}")
     line(f"  tree: {one_line(wording.short_path(row.tree))}" + (f" on {one_line(row.branch)}" if row.branch else ""))
     line(f"  spent: {_spent(found)}")
     for turn in found.turns:
-        _print_turn(turn)
+        _print_turn(turn, row.agent)
         _print_events([one for one in found.events if one["turn"] == turn.id])
     _print_events([one for one in found.events if one["turn"] is None])
     for text in found.waiting:
@@ -142,10 +160,11 @@ def _spent(found: RunReport) -> str:
     unknown = f", and {wording.plural(found.unknown_turns, 'turn')} of unknown cost" if found.unknown_turns else ""
     limit = found.terms.budget if found.terms is not None else None
     of = f" of {wording.money(limit)}" if limit is not None else ""
-    return f"{wording.money(found.spent, guess=found.guessed > 0)}{of}{unknown}{play}"
+    nobody_knows = found.spent == 0 and found.unknown_turns > 0
+    return f"{wording.money(found.spent, guess=found.guessed > 0, unknown=nobody_knows)}{of}{unknown}{play}"
 
 
-def _print_turn(turn: TurnView) -> None:
+def _print_turn(turn: TurnView, agent: str) -> None:
     source = wording.turn_source(turn)
     by = f", {source}" if source else ""
     line(f"turn {turn.n}  {wording.clock(turn.recorded_at)}  {wording.turn_line(turn)}{by}  {wording.turn_money(turn)}")
@@ -154,7 +173,7 @@ def _print_turn(turn: TurnView) -> None:
     if turn.images:
         line(f"  {one_line(wording.attached(turn.images), 2000)}")
     if turn.failure is not None:
-        line(f"  {wording.failure(turn.failure)}")
+        line(f"  {wording.failure(turn.failure, agent)}")
 
 
 def _print_events(kept: list[dict[str, Any]]) -> None:

@@ -85,7 +85,6 @@ def answer(
     decision = _decision(here, number, as_json=json)
     elsewhere.refuse_inside_a_hold(here.paths, decision.run, "answer", as_json=json)
     meant = _meant(decision, words, note=note, text=text, as_json=json)
-    found = elsewhere.find(here.paths, decision.run, as_json=json)
     command = AnswerDecision(
         run=decision.run,
         decision=decision.id,
@@ -93,12 +92,16 @@ def answer(
         payload_hash=decision.payload_hash,
         answer=meant,
     )
-    outcome = elsewhere.ask(here.paths, found, command, here.operator, as_json=json)
+    outcome = elsewhere.answer_after_the_end(here.paths, command, here.operator, as_json=json)
+    if outcome is None:
+        found = elsewhere.find(here.paths, decision.run, as_json=json)
+        outcome = elsewhere.ask(here.paths, found, command, here.operator, as_json=json)
     if json:
         printing.as_json({"run": decision.run, "decision": number, **outcome})
     else:
         what = printing.one_line(str(outcome.get("note") or ""))
-        printing.line(f"Question {number} of run {decision.run} is answered{': ' + what if what else ''}.")
+        late = "; it goes to the agent when you continue the run" if outcome.get("rides") else ""
+        printing.line(f"Question {number} of run {decision.run} is answered{': ' + what if what else ''}{late}.")
 
 
 def _words(choice: list[str], *, allow: bool, allow_for_run: bool, deny: bool, text: str | None) -> list[str]:

@@ -44,6 +44,10 @@ def start(
     no_preamble: Annotated[
         bool, typer.Option("--no-preamble", help="Send your brief without how to leave a note.")
     ] = False,
+    rule: Annotated[
+        list[str] | None, typer.Option(metavar="RULE", help="One more standing rule: 'allow command pytest'.")
+    ] = None,
+    no_rules: Annotated[bool, typer.Option("--no-rules", help="Without the standing rules that are kept.")] = False,
     script: Annotated[str, typer.Option(help="The practice agent's script.")] = "",
     plain: Annotated[
         bool, typer.Option("--plain", help="Without a screen: lines of text, commands from stdin.")
@@ -52,14 +56,16 @@ def start(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Start under these terms without asking.")] = False,
 ) -> int:
     """Start a run under terms that you see first."""
-    from app.cli import brief as briefs, opening
+    from dataclasses import replace
+
+    from app.cli import brief as briefs, opening, rules
     from app.cli.exits import usage
 
     if worktree and in_place:
         raise usage("--worktree and --in-place exclude each other; give one.")
     if json and not plain:
         raise usage("--json goes with --plain: the console has no JSON.")
-    asked = _propose(
+    asked = propose_from(
         repository=opening.repository_path(repo),
         agent=agent,
         preset=preset,
@@ -73,6 +79,7 @@ def start(
         preamble=not no_preamble,
         script=script,
     )
+    asked = replace(asked, more_rules=rules.typed(rule or ()), rules=() if no_rules else None)
     given = briefs.read(brief, brief_file, as_json=json)
     if plain:
         if given is None:
@@ -81,7 +88,7 @@ def start(
     return opening.start_in_console(asked, None if given is None else given.text, yes=yes)
 
 
-def _propose(
+def propose_from(
     *,
     repository: "Path",
     agent: str | None,
@@ -140,7 +147,7 @@ def demo(
     with tempfile.TemporaryDirectory(prefix="footplate-demo-", ignore_cleanup_errors=True) as folder:
         repository = make_scratch_repository(Path(folder) / "shop")
         if plain:
-            asked = _propose(
+            asked = propose_from(
                 repository=repository,
                 agent="practice",
                 preset="quick",

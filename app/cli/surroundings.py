@@ -1,13 +1,15 @@
 """What every command begins with: folders, configuration, profiles, the operator's name. A bad file is refused here."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from app.cli.exits import refused
 from app.config import Config, load, operator_name, unknown_agent
 from app.paths import Paths, find
-from coordinator import profiles
-from coordinator.profiles import AgentProfile
 from store.refusal import Refusal
+
+if TYPE_CHECKING:
+    from coordinator.agentprofile import AgentProfile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +31,14 @@ def surroundings(*, as_json: bool = False) -> Surroundings:
     return Surroundings(paths=paths, config=config, operator=operator_name(config))
 
 
-def agent_profiles(paths: Paths, config: Config, *, as_json: bool = False) -> tuple[AgentProfile, ...]:
+def agent_profiles(paths: Paths, config: Config, *, as_json: bool = False) -> "tuple[AgentProfile, ...]":
     """
     Raises:
         Leave: ``agents.toml`` cannot be used, or ``config.toml`` names an agent that there is not.
     """
-    loaded = profiles.load(paths.agents_file)
+    from coordinator import agentsfile  # it knows all drivers, and most commands need none
+
+    loaded = agentsfile.load(paths.agents_file)
     if isinstance(loaded, Refusal):
         raise refused(loaded, as_json=as_json)
     mistyped = unknown_agent(paths.config_file, config, [one.name for one in loaded])

@@ -80,11 +80,12 @@ def _pass_by(here: "Surroundings", *, as_json: bool) -> "Passed":
     problem = here.paths.ensure()
     if problem is not None:
         raise refused(problem, as_json=as_json)
-    logs.keep(here.paths.logs, os.environ)
+    profiles = agent_profiles(here.paths, here.config, as_json=as_json)
+    logs.keep(here.paths.logs, os.environ, *(dict(one.env) for one in profiles))
     passed = asyncio.run(
         pass_by(
             settings=house_settings(here.config, here.paths, os.environ),
-            profiles=agent_profiles(here.paths, here.config, as_json=as_json),
+            profiles=profiles,
             ledger_path=here.paths.ledger,
             clock=RealClock(),
             ids=RealIds(),

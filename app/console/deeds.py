@@ -36,7 +36,7 @@ from app.console.stopping import Stopping
 from app.console.viewing import Viewing
 from app.console.views.actions import offers, why_dead
 from app.console.views.lists import ordered
-from app.console.views.standing import foreign
+from app.console.views.standing import ended, foreign
 from app.console.waitinglist import WaitingList
 from app.wording import sentence
 from coordinator.api import OperatorCommand, Reply, Resume, Say, SessionView, Started
@@ -203,6 +203,8 @@ class Deeds:
                 return
         if action == "interrupt" and self.copying.selection():
             return
+        if action == "interrupt" and isinstance(self.app.screen, Sheet) and self.app.screen.interrupted():
+            return
         dead = why_dead(action, self.drive.situation())
         if dead is not None:
             self.say(dead)
@@ -277,6 +279,9 @@ class Deeds:
             return
         if foreign(session):
             self.drive.say(f"{session.run} is held by {session.owner}: write to it there")
+            return
+        if ended(session):
+            await self.starting.continued(session.run, text)
             return
         if not text.strip():
             return

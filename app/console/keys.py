@@ -17,6 +17,7 @@ class Where(StrEnum):
     FILTER = "in the filter of the list"
     SEARCH = "while you search"
     REVIEW = "in the review (v)"
+    LIVE = "on a program's own screen (T)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,7 @@ class Key:
 
 
 A, W, C, T, K = Where.ANYWHERE, Where.COMPOSER, Where.CARD, Where.TERMS, Where.KEYS
-F, V = Where.FILTER, Where.REVIEW
+F, V, L = Where.FILTER, Where.REVIEW, Where.LIVE
 
 
 def _key(
@@ -70,7 +71,7 @@ TABLE: tuple[Key, ...] = (
     _key("next-waiting", "ctrl+o f4", A, "go to what waits longest for you", "next waiting"),
     _key("commands", "ctrl+p f1", A, "all commands", "all commands", listed=False),
     _key("redraw", "ctrl+l", A, "draw the screen anew"),
-    _key("quit", "ctrl+q", A, "quit; asks when something is held"),
+    _key("quit", "ctrl+q", A, "quit; asks if an agent is still running", "quit"),
     _key("new-session", "ctrl+n", A, "new session", shown="^N"),
     _key("send", "enter", W, "send, or queue while a turn runs", "send", shown="Enter", inner=True),
     _key("newline", "ctrl+j alt+enter shift+enter", W, "new line; also \\ then Enter", "new line", inner=True),
@@ -107,8 +108,9 @@ TABLE: tuple[Key, ...] = (
     _key("full-form", "e", T, "every field of the terms", "every field", inner=True),
     _key("added-text", "a", T, "what Footplate adds to the brief; on or off", "what is added", inner=True),
     _key("own-tree", "t", T, "a tree of its own, or in place", "own tree", inner=True),
+    _key("all-rules", "r", T, "every standing rule of these terms", "rules", inner=True),
     _key("practice", "d", T, "use the practice agent instead", "practice agent", inner=True),
-    _key("terms-back", "escape", T, "back to the brief", "back", shown="Esc", inner=True),
+    _key("terms-back", "escape", T, "not yet: back to the brief", "not yet", shown="Esc", inner=True),
     _key("scroll", "j k g G pagedown pageup", K, "scroll the conversation", "scroll", shown="j k g G", inner=True),
     _key(
         "turn", "left_curly_bracket right_curly_bracket", K, "the turn before, the next turn", shown="{ }", inner=True
@@ -133,7 +135,7 @@ TABLE: tuple[Key, ...] = (
     _key("review", "v", K, "review: all runs of the ledger, what was said, what it cost", "review"),
     _key("new", "s", K, "new session", "new", listed=False),
     _key("next-waiting-w", "w", K, "go to what waits longest for you", listed=False),
-    _key("continue", "c", K, "continue an ended session"),
+    _key("continue", "c", K, "continue an ended session", "continue"),
     _key("finish", "f", K, "finish: end well after this turn"),
     _key("stop-x", "X", K, "stop this session", listed=False),
     _key("rename", "r", K, "rename this session"),
@@ -144,6 +146,7 @@ TABLE: tuple[Key, ...] = (
     _key("release", "R", K, "send what waits in the line"),
     _key("resume", "A", K, "go on with all that paused while you were away"),
     _key("unqueue", "U", K, "change or take back what waits in the line"),
+    _key("terminal", "T", K, "a program's own screen, live, to look at and to type into", "its screen"),
     _key("zoom", "z", K, "the conversation alone"),
     _key("colours", "C", K, "choose the colours"),
     _key("mouse", "m", K, "give the mouse to the terminal, or take it back"),
@@ -182,6 +185,9 @@ TABLE: tuple[Key, ...] = (
     _key("review-whole", "o", V, "all of a long text", inner=True),
     _key("review-help", "question_mark", V, "these keys", "keys", shown="?", inner=True),
     _key("review-back", "escape q", V, "back; q leaves the review", "back", shown="Esc", inner=True),
+    _key("live-type", "i enter", L, "type into it: every key but those that work anywhere", inner=True),
+    _key("live-escape", "e", L, "send it an Esc", inner=True),
+    _key("live-back", "escape", L, "no longer type; else back to the conversation", shown="Esc", inner=True),
 )
 
 ALIASES: dict[str, str] = {

@@ -1,6 +1,6 @@
 """What a key does to the session in view: end its turn, rename it, choose its model, let its line go."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING
 
 from app.console.screens.choose import Choose, Row
@@ -9,7 +9,7 @@ from app.console.screens.reading import Details
 from app.console.views.bars import mode_choice, short_mode
 from app.console.views.ink import one_line
 from app.console.views.layout import BOTH
-from app.console.views.standing import in_flight
+from app.console.views.standing import in_flight, session_of, title_of
 from coordinator.api import (
     Finish,
     Interrupt,
@@ -44,6 +44,7 @@ class SessionDeeds:
             "finish": self._finish,
             "details": self._details,
             "panel": self._panel,
+            "terminal": self._terminal,
             "zoom": self._zoom,
             "continue": self._continue,
             "rename": self._rename,
@@ -73,6 +74,25 @@ class SessionDeeds:
         self._deeds.app.push_screen(Details(session, self._drive.now, self._deeds.app.options.home))
         self._deeds.spawn(self._deeds.quietly(LookAtProcesses(run=session.run)), aside=True)
 
+    async def _terminal(self, session: SessionView) -> None:
+        run, terminal = session.run, self._deeds.app.backend.terminal(session.run)
+        if terminal is None:
+            self._deeds.say("its screen is not here yet, or no longer")
+            return
+
+        # Its drawing is loaded with the first that is looked at: few sessions have one.
+        from app.console.screens.livescreen import LiveSheet
+
+        def busy() -> bool:
+            now = session_of(self._drive.snapshot, run)
+            return now is not None and in_flight(now) is not None
+
+        def spawn(work: Coroutine[object, object, None]) -> None:
+            self._deeds.spawn(work, aside=True)
+
+        heading = f"{run} {title_of(session)}"
+        self._deeds.app.push_screen(LiveSheet(run, heading, terminal, self._deeds.order, spawn, busy))
+
     async def _panel(self, session: SessionView) -> None:
         if self._drive.zoomed:
             self._deeds.say("the conversation stands alone: z brings the rest back, and the panel with it")
@@ -89,8 +109,9 @@ class SessionDeeds:
             self._drive.say("the conversation alone: z again brings the rest back", "grey")
 
     async def _continue(self, session: SessionView) -> None:
+        self._deeds.starting.may_go_on(session.run)
         self._drive.composer.focus()
-        self._drive.say("say how to go on, then Enter", "grey")
+        self._drive.say("say how to go on, or nothing: Enter shows the terms", "grey")
 
     async def _rename(self, session: SessionView) -> None:
         run = session.run

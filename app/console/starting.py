@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.console.screens.fields import Field, Fields
+from app.console.screens.reading import Rules
 from app.console.views.attaching import as_text_words, with_brief_words
 from app.console.views.ink import one_line
-from app.wording import money, sentence
+from app.wording import money, sentence, why_not
 from coordinator.api import Proposal, Propose, Started, StartRun
+from coordinator.standing import parse_all
 from coordinator.terms import PRESETS, Terms, TreeKind
 from store.refusal import Refusal
-from store.vocab import MicroUsd
+from store.vocab import MicroUsd, RunId
 
 if TYPE_CHECKING:
     from app.console.deeds import Deeds
@@ -35,7 +37,11 @@ class Wishes:
     mode: str | None = None
     worktree: bool | None = None
     preamble: bool = True
+    rules: tuple[str, ...] | None = None
+    """Exactly these standing rules; None: those that are kept."""
     title: str = ""
+    fresh: bool | None = None
+    """Of a session that is continued: in a new conversation, or in its own."""
 
 
 def title_from(brief: str) -> str:
@@ -52,13 +58,41 @@ class Starting:
     def __init__(self, deeds: "Deeds") -> None:
         self._deeds = deeds
         options = deeds.app.options
-        self._wishes = Wishes(agent=options.agent, preset=options.preset, preamble=options.preamble)
+        self._target: RunId | None = None
+        """The ended session that is to be continued; None: a new one."""
+        new = Wishes(agent=options.agent, preset=options.preset, preamble=options.preamble)
+        self._wanted: dict[RunId | None, Wishes] = {None: new}
+        self._brief = ""
+        """What the terms that are shown were asked for with."""
+        self._silent: RunId | None = None
+        """The session that may be continued without a word."""
         self._busy = False
         self._named: tuple[str, ...] = ()
         """Images that the brief names."""
         self._announced: frozenset[str] = frozenset()
 
+    @property
+    def _wishes(self) -> Wishes:
+        return self._wanted.get(self._target) or Wishes(preamble=self._deeds.app.options.preamble)
+
+    @_wishes.setter
+    def _wishes(self, wishes: Wishes) -> None:
+        self._wanted[self._target] = wishes
+
+    def may_go_on(self, run: RunId) -> None:
+        """Asked for by its key: from now on an empty text is an answer too."""
+        self._silent = run
+
+    async def continued(self, run: RunId, text: str) -> None:
+        """Entered with an ended session in view: the terms under which another one goes on from it."""
+        if not text.strip() and self._silent != run:
+            self._deeds.drive.say("say how to go on, then Enter")
+            return
+        self._target, self._named = run, ()
+        await self._propose(text)
+
     async def entered(self, text: str) -> None:
+        self._target = None
         if not text.strip():
             self._deeds.drive.say("say first what is to be done")
             return
@@ -70,7 +104,7 @@ class Starting:
         await self._propose(text)
 
     async def _propose(self, brief: str) -> None:
-        drive, wishes = self._deeds.drive, self._wishes
+        drive, wishes, target = self._deeds.drive, self._wishes, self._target
         if self._busy:
             return
         self._busy = True
@@ -88,7 +122,10 @@ class Starting:
                     model=wishes.model,
                     mode=wishes.mode,
                     worktree=wishes.worktree,
+                    rules=wishes.rules,
                     preamble=wishes.preamble,
+                    continues=target,
+                    fresh=wishes.fresh,
                 )
             )
             seen = await self._deeds.attaching.look(self._named)
@@ -97,11 +134,11 @@ class Starting:
         if isinstance(reply, Refusal):
             drive.say(sentence(reply))
             return
-        if isinstance(reply, Proposal) and drive.run_in_view is None:
+        if isinstance(reply, Proposal) and drive.run_in_view == target:
             if drive.composer.text != brief:
                 drive.say("the brief was changed meanwhile: Enter shows the terms for it as it is now")
                 return
-            drive.proposal = reply
+            drive.proposal, self._brief = reply, brief
             self._announced = frozenset(one.name for one in seen if one.problem is None)
             drive.terms.with_it = with_brief_words(seen) if reply.takes_images else as_text_words(self._named)
             drive.paint()
@@ -110,7 +147,7 @@ class Starting:
     def edited(self) -> None:
         """Another brief: the terms shown are not for it."""
         drive = self._deeds.drive
-        if drive.proposal is not None and drive.composer.text != drive.proposal.terms.instruction:
+        if drive.proposal is not None and drive.composer.text != self._brief:
             self._drop()
 
     def _drop(self) -> None:
@@ -137,16 +174,18 @@ class Starting:
                     working_seconds=None,
                     expires_seconds=None,
                 )
-                await self._propose(proposal.terms.instruction)
+                await self._propose(self._brief)
             case "added":
                 await self._added(proposal)
             case "tree":
                 own = proposal.terms.tree_kind is TreeKind.WORKTREE
                 self._wishes = replace(self._wishes, worktree=not own)
-                await self._propose(proposal.terms.instruction)
+                await self._propose(self._brief)
+            case "rules":
+                self._deeds.app.push_screen(Rules(proposal))
             case "practice":
                 self._wishes = replace(self._wishes, agent="practice", model=None, mode=None)
-                await self._propose(proposal.terms.instruction)
+                await self._propose(self._brief)
             case "form":
                 self._open_form(proposal)
             case _:
@@ -162,7 +201,7 @@ class Starting:
             return
         self._wishes = replace(self._wishes, preamble=not proposal.terms.preamble)
         drive.terms.show_added = not proposal.terms.preamble
-        await self._propose(proposal.terms.instruction)
+        await self._propose(self._brief)
 
     async def _start(self, proposal: Proposal) -> None:
         drive = self._deeds.drive
@@ -170,7 +209,9 @@ class Starting:
             return
         self._busy = True
         drive.terms.say("starting …")
-        title = self._wishes.title or title_from(proposal.terms.instruction)
+        target = self._target
+        # One that is continued keeps its title.
+        title = self._wishes.title or ("" if target is not None else title_from(proposal.terms.instruction))
         try:
             images = await self._deeds.attaching.taken(self._named, self._announced)
             if images is None:
@@ -184,12 +225,12 @@ class Starting:
             drive.terms.say(sentence(reply))
             return
         if isinstance(reply, Started):
-            self._wishes = replace(self._wishes, title="", preamble=self._deeds.app.options.preamble)
+            self._wishes = replace(self._wishes, title="", rules=None, preamble=self._deeds.app.options.preamble)
             drive.proposal = None
             drive.terms.show_added = False
-            self._deeds.drafts.sent(None, proposal.terms.instruction)
+            self._deeds.drafts.sent(target, self._brief)
             self._deeds.viewing.take(self._deeds.app.backend.snapshot())
-            if drive.run_in_view is not None:
+            if drive.run_in_view != target:
                 # The operator went on to another session meanwhile, and stays there.
                 drive.say(f"{reply.run} has started", "grey")
                 return
@@ -201,10 +242,11 @@ class Starting:
     def _open_form(self, proposal: Proposal) -> None:
         terms = proposal.terms
         hours = max(round((terms.expires_at - self._deeds.drive.now) / 3_600_000, 2), 0)
-        agents = f"agent ({', '.join(one_line(name) for name in proposal.agents)})" if proposal.agents else "agent"
-        fields = (
-            Field(name="title", label="title in the list", value=self._wishes.title or title_from(terms.instruction)),
-            Field(name="agent", label=agents, value=terms.agent),
+        agents = ", ".join(one_line(name) for name in proposal.agents)
+        notes = (f"Agents that can be had: {agents}." if agents else "", *why_not(proposal.others))
+        fields: tuple[Field, ...] = (
+            Field(name="title", label="title in the list", value=self._title(proposal)),
+            Field(name="agent", label="agent", value=terms.agent),
             Field(name="model", label="model (empty: its own)", value=terms.model or ""),
             Field(
                 name="budget",
@@ -224,20 +266,58 @@ class Starting:
                 label="tree (new, or in place)",
                 value="new" if terms.tree_kind is TreeKind.WORKTREE else "in place",
             ),
+            Field(name="rules", label="rules (; between them)", value="; ".join(terms.rules)),
         )
+        if proposal.continued is not None:
+            own = "its own" if proposal.continued.new is None else "new"
+            fields = (*fields, Field(name="conversation", label="conversation (its own, new)", value=own))
         self._deeds.app.push_screen(
-            Fields("Terms of the new session", fields), lambda values: self._form_filled(terms, values)
+            Fields("Terms of the new session", fields, tuple(note for note in notes if note)),
+            lambda values: self._form_filled(proposal, values),
         )
 
-    def _form_filled(self, terms: Terms, values: dict[str, str] | None) -> None:
+    def _title(self, proposal: Proposal) -> str:
+        before = proposal.continued.title if proposal.continued is not None else ""
+        return self._wishes.title or before or title_from(proposal.terms.instruction)
+
+    def _form_filled(self, proposal: Proposal, values: dict[str, str] | None) -> None:
         if values is None:
             return
         wishes = wishes_of(values, self._wishes)
+        if not isinstance(wishes, str):
+            wishes = rules_of(values, wishes, proposal.terms.rules)
+        if not isinstance(wishes, str) and proposal.continued is not None:
+            wishes = conversation_of(values, wishes, new=proposal.continued.new is not None)
         if isinstance(wishes, str):
             self._deeds.drive.terms.say(wishes)
             return
-        self._wishes = wishes
-        self._deeds.spawn(self._propose(terms.instruction))
+        self._wishes = for_its_agent(wishes, proposal.terms)
+        self._deeds.spawn(self._propose(self._brief))
+
+
+def for_its_agent(wishes: Wishes, proposed: Terms) -> Wishes:
+    """Models and modes go by each agent's own names: what was proposed for one means nothing to another."""
+    if wishes.agent == proposed.agent:
+        return wishes
+    model = None if wishes.model == proposed.model else wishes.model
+    return replace(wishes, model=model, mode=None if wishes.mode == proposed.mode else wishes.mode)
+
+
+def rules_of(values: dict[str, str], before: Wishes, proposed: tuple[str, ...]) -> Wishes | str:
+    """The standing rules, where the operator wrote others than were proposed."""
+    rules = parse_all(tuple(text for text in values["rules"].split(";") if text.strip()))
+    if isinstance(rules, Refusal):
+        return f"rules: {sentence(rules)}"
+    texts = tuple(rule.text for rule in rules)
+    return before if texts == proposed else replace(before, rules=texts)
+
+
+def conversation_of(values: dict[str, str], before: Wishes, *, new: bool) -> Wishes | str:
+    """Which conversation, where the operator wrote another than was proposed."""
+    wanted = values["conversation"].strip().lower()
+    if wanted not in ("new", "its own"):
+        return "conversation: write its own or new"
+    return before if (wanted == "new") is new else replace(before, fresh=wanted == "new")
 
 
 def wishes_of(values: dict[str, str], before: Wishes) -> Wishes | str:

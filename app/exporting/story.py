@@ -172,6 +172,7 @@ class _Telling:
     """Turn after turn. What is kept is only what is not over: calls without a result, decisions not told yet."""
 
     def __init__(self, told: Told) -> None:
+        self._agent = told.run.agent
         self._turns = list(told.turns)
         self._by_id = {turn.id: turn for turn in told.turns}
         self._left = {one.id: one for one in told.decisions}
@@ -225,7 +226,7 @@ class _Telling:
         if turn.preamble:
             yield Fold(line="What Footplate added", parts=(("", cut(turn.preamble)),))
         if view.failure is not None:
-            yield Note(text=wording.failure(view.failure))
+            yield Note(text=wording.failure(view.failure, self._agent))
             if turn.failure_text:
                 yield Note(text=f"In its own words: {cut(turn.failure_text)}")
 
@@ -353,6 +354,8 @@ def _note(event: base.AgentEvent) -> str:
             return f"the agent began a turn by itself ({event.why})"
         case base.BackgroundChanged() if event.tasks:
             return "in the background: " + ", ".join(f"{one.title} ({one.state})" for one in event.tasks)
+        case base.CannotStart():
+            return f"the agent would not begin: {event.text}"
         case base.ProtocolFault():
             return f"what the agent sent could not be understood: {event.what}"
         case base.Stderr():

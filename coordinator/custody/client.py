@@ -121,6 +121,7 @@ class Supervisor:
                     cwd=str(agent.cwd),
                     environment=dict(agent.environment),
                     terminal=terminal,
+                    quiet_ms=agent.quiet_ms,
                 )
         except (Lost, TimeoutError) as error:
             return SpawnFailure(what="no-answer", detail=str(error) or f"not in {timeout:g} s")
@@ -161,13 +162,16 @@ class Supervisor:
         """
         return bool((await self._connection.ask("cancel", id=id)).get("cancelled"))
 
-    async def farewell(self, data: bytes) -> None:
+    async def farewell(self, data: bytes, *, pause: float | None = None) -> None:
         """The bytes that end this agent well just now.
+
+        ``pause``: seconds of silence after its answer, and its input ends all the same; None: the ladder's own time.
 
         Raises:
             Lost: the connection is gone.
         """
-        await self._connection.ask("farewell", data)
+        facts = {} if pause is None else {"pause_ms": round(pause * 1000)}
+        await self._connection.ask("farewell", data, **facts)
 
     async def fence(self, reason: str, *, restart: bool = False) -> None:
         """Order the ending; the records tell how it goes.

@@ -66,6 +66,8 @@ class AgentSpec:
     """Whole and filtered; the supervisor adds the nonce and a private ``TMUX_TMPDIR``."""
     terminal: tuple[int, int] | None = None
     """Rows and columns: the agent gets a pseudo-terminal instead of pipes (``pty`` profiles)."""
+    quiet_ms: int = 0
+    """On a terminal: after so long without output its silence is recorded, once each time; 0: never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +109,10 @@ class RecordKind(StrEnum):
     GONE = "gone"
     """facts: the receipt: every process ended, by which step, when; remaining; spared."""
     END = "end"
+    QUIET = "quiet"
+    """facts: ms. A terminal has printed nothing for so long, since its last output or the last write to it."""
+    RESIZED = "resized"
+    """facts: rows, columns. What the terminal shows from here on is laid out for these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

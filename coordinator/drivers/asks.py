@@ -50,6 +50,35 @@ class Offer:
     """Of one for the run: what it would cover, in words."""
 
 
+class ActKind(StrEnum):
+    """What would be done, as far as a standing rule tells acts apart."""
+
+    COMMAND = "command"
+    EDIT = "edit"
+    READ = "read"
+    FETCH = "fetch"
+    TOOL = "tool"
+    """Any other tool, by the agent's own name for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """What would be done if it were allowed. A driver gives it only where it knows the whole of it: a standing rule
+    reads nothing else, and one that reads less than is done would allow more than was agreed to."""
+
+    kind: ActKind
+    command: str = ""
+    """COMMAND: the text that a shell is given, whole."""
+    cwd: str = ""
+    """COMMAND: the folder it runs in, absolute, where that is told."""
+    paths: tuple[str, ...] = ()
+    """EDIT, READ: every path that it touches, absolute or from the tree."""
+    url: str = ""
+    """FETCH."""
+    tool: str = ""
+    """TOOL: its name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionAsked:
     request: str
@@ -77,6 +106,8 @@ class DecisionAsked:
     offers: tuple[Offer, ...] = ()
     """Permission: the agent's own options, in its order. Empty: allow, deny, deny with a reason, as every request has.
     Where there are some, these are the only ones, and an answer is a ``Chosen``."""
+    act: Act | None = None
+    """Permission: what a standing rule may look at; None: no rule may allow it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

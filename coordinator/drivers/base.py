@@ -7,9 +7,11 @@ raises for what an agent prints: what it cannot read is an ``Unknown`` (kept who
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from coordinator.drivers.asks import (
+    Act as Act,
+    ActKind as ActKind,
     Allow as Allow,
     Answer as Answer,
     Choice as Choice,
@@ -24,33 +26,9 @@ from coordinator.drivers.asks import (
     Question as Question,
     QuestionReply as QuestionReply,
 )
+from coordinator.drivers.capabilities import Capabilities as Capabilities, CostBasis as CostBasis
+from coordinator.prices import Prices, built_in
 from store.vocab import FailureKind, ImageType, MicroUsd, TurnId, TurnResultKind
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capabilities:
-    """What this kind of agent can do; the console shows dead what is false, with that reason."""
-
-    reports_cost: bool
-    """Each result tells what the process has cost so far; one that does not is a fault that ends the hold."""
-    asks_permission: bool
-    asks_questions: bool
-    interrupts: bool
-    resumes: bool
-    streams_text: bool
-    raises_cap_live: bool
-    modes: tuple[str, ...] = ()
-    """Modes that the operator may choose, first the one in which a person is asked."""
-    sets_model: bool = False
-    takes_images: bool = False
-    cost_note: str = ""
-    """Where it reports no cost: what stands in its place, for the terms (``estimated from the prices of …``)."""
-    terminal: bool = False
-    """Held on a pseudo-terminal: its bytes are a screen, and only a prompt and silence tell that a turn ended."""
-    own_screen: tuple[tuple[str, str], ...] = ()
-    """Slash commands that work on the agent's own screen only, and what to do instead. One that the agent lists as its
-    own here is not meant."""
-
 
 # ------------------------------------------------------------------------------------------------------------- events
 
@@ -272,6 +250,14 @@ class Idle:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScreenWaits:
+    """On a terminal: in the middle of a turn it is silent behind a line that looks like a question."""
+
+    line: str
+    """What stands there; empty: no longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """Bytes that the driver must send by itself: the next step of the handshake, an error for an unknown request."""
 
@@ -328,13 +314,19 @@ AgentEvent = (
     | TurnResult
     | ControlAcked
     | Idle
+    | ScreenWaits
     | Reply
     | Stderr
     | Unknown
     | ProtocolFault
 )
 
-TRANSIENT: tuple[type, ...] = (TextDelta, ThoughtDelta, Idle, Reply)
+TERMINAL_SIZE: Final = (40, 120)
+"""Rows and columns of an agent's terminal while nobody looks at it."""
+TERMINAL_QUIET_MS: Final = 400
+"""So long without output, and a terminal counts as silent."""
+
+TRANSIENT: tuple[type, ...] = (TextDelta, ThoughtDelta, Idle, ScreenWaits, Reply)
 """Events that are shown or acted on and not kept: their content comes again in a finished form."""
 
 
@@ -357,6 +349,12 @@ class Start:
     cap: MicroUsd | None = None
     """The least remaining money, for agents with a cap of their own."""
     extra_args: tuple[str, ...] = ()
+    prices: Prices = field(default_factory=built_in)
+    """For an agent that tells tokens and no money."""
+    prompt: str = ""
+    """On a terminal: pattern of what stands before the cursor when it waits for input; empty: silence alone tells."""
+    quit: str = ""
+    """On a terminal: what ends it well; empty: the end of its input."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -365,6 +363,9 @@ class ControlWrite:
 
     id: str
     data: bytes
+    heard_as: str = ""
+    """Id of the ``ControlAcked`` that shows it was heard, where that is another: what a driver says must come from the
+    agent's bytes alone, and some protocols answer no such write by its own name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -380,7 +381,10 @@ class Image:
 class Driver(Protocol):
     """One agent's protocol. An instance follows one process (one generation) from its first byte to its last."""
 
-    capabilities: Capabilities
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do, as far as that is known: a driver of many agents knows more once it is told which."""
+        ...
 
     def argv(self, start: Start) -> Sequence[str]:
         """The command line. Always called first, also for a process that runs already (a console that takes it over):
@@ -410,7 +414,15 @@ class Driver(Protocol):
         """The stream ended: what is left of a half line comes out as ``Unknown``."""
         ...
 
-    def turn(self, turn: TurnId, text: str, images: Sequence[Image] = ()) -> bytes: ...
+    def turn(self, turn: TurnId, text: str, images: Sequence[Image] = ()) -> bytes:
+        """The message, the same bytes whenever it is asked for: the brief's are in the ledger before the agent is."""
+        ...
+
+    def addressed(self, data: bytes) -> bytes:
+        """A turn's bytes as they go out: with what only the agent could say put in, its own name for the conversation.
+
+        Called once the agent is ready, for that turn alone."""
+        ...
 
     def answer(self, request: str, answer: Answer) -> bytes: ...
 
@@ -445,3 +457,20 @@ class Driver(Protocol):
         ...
 
     def restore(self, state: bytes) -> None: ...
+
+
+@runtime_checkable
+class TerminalDriver(Driver, Protocol):
+    """Of an agent on a pseudo-terminal. Its stream says nothing of what was sent when, so the keeper's records do."""
+
+    def sending(self, write: str) -> None:
+        """The first byte of that write (a turn, an interrupt, keys) goes now: what was read before is older than it."""
+        ...
+
+    def resized(self, rows: int, columns: int) -> None:
+        """What is read from here on is laid out for these."""
+        ...
+
+    def screen(self) -> bytes:
+        """What draws the text that stands on its terminal: for a screen that begins to look in the middle."""
+        ...

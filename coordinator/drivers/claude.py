@@ -23,12 +23,12 @@ from coordinator.drivers.base import (
     Start,
     Unknown,
 )
-from coordinator.drivers.claude_results import micro_usd
 from coordinator.drivers.claude_screen import OWN_SCREEN
 from coordinator.drivers.claude_state import State
 from coordinator.drivers.claude_stream import read_line
 from coordinator.drivers.json_fields import Json, decode, encode_line, mapping
 from coordinator.drivers.lines import LineSplitter
+from coordinator.drivers.money import micro_usd
 from store.vocab import MicroUsd, TurnId
 
 ASKING_MODE: Final = "default"
@@ -175,6 +175,9 @@ class ClaudeDriver:
             # Else the agent would run a command, or read a file into the text, that nobody meant.
             line["client_composed"] = True
         return encode_line(line)
+
+    def addressed(self, data: bytes) -> bytes:
+        return data  # the conversation's name was ours to choose
 
     def answer(self, request: str, answer: Answer) -> bytes:
         ask = self._state.asks.get(request)

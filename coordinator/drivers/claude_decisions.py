@@ -4,7 +4,6 @@ Pure. What *allow for this run* may cover is decided here and nowhere else, and 
 agent's own suggestions would write a file into the repository.
 """
 
-import difflib
 import json
 import re
 from collections.abc import Sequence
@@ -20,8 +19,10 @@ from coordinator.drivers.base import (
     Question,
     QuestionReply,
 )
+from coordinator.drivers.claude_acts import act_of
 from coordinator.drivers.claude_state import Ask
 from coordinator.drivers.claude_tools import title_of
+from coordinator.drivers.diffs import diff_of
 from coordinator.drivers.json_fields import Json, mapping, objects, text, word, words
 from store.vocab import DecisionKind
 
@@ -42,9 +43,6 @@ _COMPOUND = re.compile(r"&&|;|\||\$\(|`|\n|\r|>|&|<\(|<<")
 
 _EDITS = frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"})
 
-_DIFF_LINES = 4_000
-"""Matching is quadratic at worst; longer edits are shown as all the old lines, then all the new ones."""
-
 _NOT_SEEN = (
     "Tool permission request failed",
     "The canUseTool callback returned an invalid",
@@ -54,22 +52,6 @@ _NOT_SEEN = (
 )
 _UNANSWERED = "The user did not answer"
 _REJECTED = "The user doesn't want to proceed"
-
-
-def diff_of(path: str, old: str, new: str) -> str:
-    old_lines, new_lines = old.split("\n") if old else [], new.split("\n") if new else []
-    if not old_lines or not new_lines or len(old_lines) + len(new_lines) > _DIFF_LINES:
-        start_old, start_new = (1 if old_lines else 0), (1 if new_lines else 0)
-        return "\n".join(
-            [
-                f"--- {path}",
-                f"+++ {path}",
-                f"@@ -{start_old},{len(old_lines)} +{start_new},{len(new_lines)} @@",
-                *(f"-{line}" for line in old_lines),
-                *(f"+{line}" for line in new_lines),
-            ]
-        )
-    return "\n".join(difflib.unified_diff(old_lines, new_lines, path, path, lineterm="", n=3))
 
 
 def subject_of(tool: str, tool_input: Json) -> str:
@@ -93,7 +75,7 @@ def subject_of(tool: str, tool_input: Json) -> str:
     return json.dumps(tool_input, indent=2, ensure_ascii=False) if tool_input else tool
 
 
-def _rule_words(rule: Json) -> str | None:
+def _rule_words(rule: Json, command: str) -> str | None:
     tool, content = text(rule, "toolName"), text(rule, "ruleContent")
     if not tool:
         return None
@@ -102,13 +84,14 @@ def _rule_words(rule: Json) -> str | None:
     if tool == "Bash":
         if content.endswith((":*", " *")):
             return f"Bash commands that begin with {content[:-2]}"
-        return f"exactly this Bash command: {content}"
+        return "exactly this command" if content == command else f"exactly this Bash command: {content}"
     return f"{tool} of {content}"
 
 
 def rule_of(tool: str, tool_input: Json, suggestions: Sequence[Json]) -> tuple[str | None, tuple[Json, ...]]:
     """What could be allowed for the run, in words, and the payload behind it; (None, ()) where no rule can hold."""
-    if tool == "Bash" and _COMPOUND.search(text(tool_input, "command")):
+    command = text(tool_input, "command")
+    if tool == "Bash" and _COMPOUND.search(command):
         return None, ()
     rules: list[tuple[str, Json]] = []
     wider: list[tuple[str, Json]] = []
@@ -116,8 +99,8 @@ def rule_of(tool: str, tool_input: Json, suggestions: Sequence[Json]) -> tuple[s
         kind = text(suggestion, "type")
         here = {**suggestion, "destination": "session"}
         if kind == "addRules" and text(suggestion, "behavior") == "allow":
-            kept = [rule for rule in objects(suggestion, "rules") if _rule_words(rule)]
-            said = "; ".join(spoken for rule in kept if (spoken := _rule_words(rule)))
+            kept = [rule for rule in objects(suggestion, "rules") if _rule_words(rule, command)]
+            said = "; ".join(spoken for rule in kept if (spoken := _rule_words(rule, command)))
             if kept:
                 rules.append((said, {**here, "rules": kept}))
         elif kind == "addDirectories" and words(suggestion, "directories") and tool != "Bash":
@@ -194,6 +177,7 @@ def asked(request_id: str, request: Json) -> tuple[DecisionAsked, Ask]:
         rule_payload=payload,
         blocked_path=word(request, "blocked_path"),
         agent=agent,
+        act=act_of(tool, tool_input) if kind is DecisionKind.PERMISSION else None,
     )
     ask = Ask(
         kind=kind.value,

@@ -1,15 +1,12 @@
 """Reads a ``result`` line: how a turn ended, what it cost, why it failed. No state is changed here."""
 
 from collections.abc import Mapping
-from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
-from typing import Any
+from decimal import Decimal
 
 from coordinator.drivers.base import Usage
 from coordinator.drivers.json_fields import Json, mapping, text, whole, words
+from coordinator.drivers.money import micro_usd
 from store.vocab import FailureKind, MicroUsd, TurnResultKind
-
-_MICRO = Decimal(1_000_000)
-_MOST_DOLLARS = Decimal(1_000_000_000)
 
 _BY_CLASS: Mapping[str, FailureKind] = {
     "authentication_failed": FailureKind.AUTHENTICATION,
@@ -25,22 +22,6 @@ _BY_CLASS: Mapping[str, FailureKind] = {
     "invalid_request": FailureKind.REFUSED,
 }
 _CONTEXT_FULL = frozenset({"prompt_too_long", "blocking_limit", "rapid_refill_breaker"})
-
-
-def micro_usd(value: Any) -> MicroUsd | None:
-    """Dollars as the agent prints them, in whole millionths.
-
-    By decimal arithmetic over the shortest form of the float: ``0.018000000000000002`` is 18,000, and no error adds up.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        dollars = Decimal(str(value))
-        if not dollars.is_finite() or dollars < 0 or dollars > _MOST_DOLLARS:
-            return None
-        return MicroUsd(int((dollars * _MICRO).to_integral_value(ROUND_HALF_EVEN)))
-    except (InvalidOperation, ValueError):
-        return None
 
 
 def marginal_of(line: Json) -> MicroUsd | None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from coordinator.drivers import claude_asks
 from coordinator.drivers.base import (
     AgentEvent,
+    CannotStart,
     ContextUsage,
     ControlAcked,
     ConversationChanged,
@@ -26,7 +27,6 @@ from coordinator.drivers.claude_results import (
     failure_text_of,
     kind_of,
     marginal_of,
-    micro_usd,
     usage_of,
     window_for,
     windows_of,
@@ -34,6 +34,7 @@ from coordinator.drivers.claude_results import (
 from coordinator.drivers.claude_state import State, remember
 from coordinator.drivers.claude_tools import listed_items
 from coordinator.drivers.json_fields import Json, mapping, objects, text, whole, word, words
+from coordinator.drivers.money import micro_usd
 from store.vocab import FailureKind, MicroUsd, TurnId, TurnResultKind
 
 Out = list[AgentEvent]
@@ -153,6 +154,10 @@ def _whole_cost(state: State, told: MicroUsd | None, marginal: MicroUsd | None) 
 def result(state: State, line: Json, out: Out) -> bool:
     if not word(line, "subtype"):
         return False
+    if not state.version and text(line, "subtype") == "error_during_execution" and not whole(line, "num_turns"):
+        # Before it said anything else: the conversation that it was to go on in is not there. No turn was sent.
+        out.append(CannotStart(failure=FailureKind.UNKNOWN, text=failure_text_of(line)))
+        return True
     session(state, text(line, "session_id"), out)
     origin = text(mapping(line, "origin"), "kind")
     turns = list(dict.fromkeys(words(line, "user_message_uuids")))

@@ -3,11 +3,17 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from coordinator.drivers.acp import AcpDriver
 from coordinator.drivers.base import Driver
 from coordinator.drivers.claude import ClaudeDriver, RehearsalDriver
+from coordinator.drivers.codex import CodexDriver
+from coordinator.drivers.pty import PtyDriver
 
 DRIVERS: Final[Mapping[str, Callable[[str], Driver]]] = {
+    "acp": AcpDriver,
     "claude": ClaudeDriver,
+    "codex": CodexDriver,
+    "pty": PtyDriver,
     "rehearsal": RehearsalDriver,
 }
 

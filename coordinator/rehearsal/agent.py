@@ -23,7 +23,7 @@ from coordinator.rehearsal import memory, slash, tools
 from coordinator.rehearsal.control import Malformed, hear
 from coordinator.rehearsal.flags import FlagFault, Flags, parse
 from coordinator.rehearsal.player import Player
-from coordinator.rehearsal.script import Script, ScriptFault, load
+from coordinator.rehearsal.script import Script, ScriptFault, load, usual
 from coordinator.rehearsal.session import VERSION, Session, UserLine
 from coordinator.rehearsal.tools import Running
 from coordinator.rehearsal.wire import Wire, new_uuid
@@ -43,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
         print(fault, file=sys.stderr)
         return 1
     try:
-        script = load(flags.script)
+        script = load(flags.script or usual(Path.cwd()))
     except ScriptFault as fault:
         print(fault, file=sys.stderr)
         return 2

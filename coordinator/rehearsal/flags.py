@@ -62,6 +62,7 @@ class FlagFault(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
     script: str
+    """'' where none is named: which one it then is depends on the folder."""
     pace: float | None
     """Seconds between chunks of text; None: the script's own."""
     generation: str
@@ -95,7 +96,7 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Flags:
     if valued.get("--output-format") == "stream-json" and "--verbose" not in bare:
         raise FlagFault("Error: When using --print, --output-format=stream-json requires --verbose")
     return Flags(
-        script=valued.get("--script", environ.get("FOOTPLATE_REHEARSAL_SCRIPT", "demo")),
+        script=valued.get("--script", environ.get("FOOTPLATE_REHEARSAL_SCRIPT", "")),
         pace=None if pace is None else decimal("--pace", pace),
         generation=generation,
         session=session,

@@ -163,6 +163,12 @@ def directive(text: str) -> tuple[Step, ...]:
         return (Step(text=f"bad directive: {problem}"),)
 
 
+def usual(folder: Path) -> str:
+    """The script for a folder where none was named: the demo's story is about the files of its own scratch
+    repository, and nothing of it would go well elsewhere."""
+    return "demo" if (folder / "soak.py").is_file() and (folder / "teashop").is_dir() else "anywhere"
+
+
 def load(wanted: str) -> Script:
     """A script by the name of one that ships, or by its path."""
     path = Path(wanted) if "/" in wanted or wanted.endswith(".toml") else SCRIPTS / f"{wanted}.toml"

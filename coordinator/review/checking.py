@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from coordinator import eventcodec
+from coordinator import eventcodec, ingest
 from coordinator.custody import spoolfile
 from coordinator.custody.types import RecordKind, SpoolRecord
 from coordinator.drivers import base, registry
 from coordinator.ledgermark import Mark
-from store import bookcheck, custody, events, identity, pruning, runs, turns
+from coordinator.terms import Terms, parse
+from store import authorizations, bookcheck, custody, events, identity, pruning, runs, turns
 from store.custody import Custody
 from store.pruning import Tombstone
 from store.tx import Tx
@@ -167,7 +168,7 @@ class _Reading:
         """Where the good part of it ends; None: all that the ledger has is there."""
 
     def events(self) -> Iterator[Said]:
-        driver, generation = self._fresh(), 1
+        driver, generation = self._fresh(1), 1
         for record in spoolfile.read_spool(self._path):
             if record.kind is RecordKind.GAP and record.next_offset == record.offset:
                 self.gap, self.end = record, record.offset
@@ -175,17 +176,23 @@ class _Reading:
             if record.offset >= self._held.ingested:
                 continue  # a console that lives will read it; only whether it is whole is looked at
             if record.generation > generation:
-                driver, generation = self._fresh(), record.generation
+                driver, generation = self._fresh(record.generation), record.generation
             match record.kind:
                 case RecordKind.STDOUT:
                     found = driver.feed(record.data)
                 case RecordKind.STDERR:
                     yield record.offset, 0, STDERR
                     continue
+                case RecordKind.QUIET:
+                    found = driver.quiet()
                 case RecordKind.EXIT:
                     found = driver.feed_end()
                 case RecordKind.WRITING:
                     self._sent(driver, record)
+                    ingest.told(driver, record)
+                    continue
+                case RecordKind.RESIZED:
+                    ingest.told(driver, record)
                     continue
                 case _:
                     continue
@@ -193,9 +200,26 @@ class _Reading:
                 if not isinstance(event, base.TRANSIENT):
                     yield record.offset, n, eventcodec.encode(event, str)[0]
 
-    def _fresh(self) -> base.Driver:
+    def _fresh(self, generation: int) -> base.Driver:
         made = registry.create(self._name, "again")
         assert made is not None
+        run = runs.get(self._tx, self._held.run)
+        signed = authorizations.get(self._tx, run.authorization_id) if run is not None else None
+        told = parse(signed.terms) if signed is not None else None
+        terms = told if isinstance(told, Terms) else None
+        # As it was told when that process was started: what it expects of the first lines follows from it.
+        made.argv(
+            base.Start(
+                program="",
+                session=self._held.native_id or "",
+                agent=run.agent if run is not None else "",
+                resume=generation > 1 or bool(terms and terms.conversation),
+                model=terms.model if terms else None,
+                mode=terms.mode if terms else None,
+                prompt=terms.prompt if terms else "",
+                quit=terms.quit if terms else "",
+            )
+        )
         return made
 
     def _sent(self, driver: base.Driver, record: SpoolRecord) -> None:

@@ -24,15 +24,17 @@ _NOT_EXECUTABLE = frozenset({errno.EACCES, errno.ENOEXEC, errno.EPERM, errno.ELI
 class Order:
     """What is to be started, checked."""
 
-    __slots__ = ("argv", "cwd", "environment", "terminal")
+    __slots__ = ("argv", "cwd", "environment", "quiet", "terminal")
 
     def __init__(
-        self, argv: list[str], cwd: str, environment: dict[str, str], terminal: tuple[int, int] | None
+        self, argv: list[str], cwd: str, environment: dict[str, str], terminal: tuple[int, int] | None, quiet: float
     ) -> None:
         self.argv = argv
         self.cwd = cwd
         self.environment = environment
         self.terminal = terminal
+        self.quiet = quiet
+        """After so many seconds without output its silence is recorded; 0: never."""
 
 
 class Started:

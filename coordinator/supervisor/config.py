@@ -75,4 +75,6 @@ class Config:
         size: tuple[int, int] | None = None
         if isinstance(terminal, list) and len(terminal) == 2:
             size = (int(terminal[0]), int(terminal[1]))
-        return Order([str(part) for part in argv], cwd, whole, size)
+        quiet = facts.get("quiet_ms")
+        seconds = quiet / 1000 if isinstance(quiet, int) and size is not None else 0.0
+        return Order([str(part) for part in argv], cwd, whole, size, seconds)

@@ -27,13 +27,14 @@ def exit_word(code: int) -> str:
 class Hands:
     """What the ladder needs done; the worker does it, and the keeper in its place."""
 
-    __slots__ = ("agent_alive", "cgroups", "close_stdin", "reap", "record_step", "say_farewell")
+    __slots__ = ("agent_alive", "cgroups", "close_stdin", "reap", "record_step", "said_at", "say_farewell")
 
     def __init__(
         self,
         *,
         agent_alive: Callable[[], bool],
         say_farewell: Callable[[], bool],
+        said_at: Callable[[], float],
         close_stdin: Callable[[], None],
         reap: Callable[[], bool],
         record_step: Callable[[str, list[Seen]], None],
@@ -42,6 +43,7 @@ class Hands:
         self.cgroups = cgroups
         self.agent_alive = agent_alive
         self.say_farewell = say_farewell
+        self.said_at = said_at
         self.close_stdin = close_stdin
         self.reap = reap
         """Wait for what has ended; False when there is no child left at all."""
@@ -55,6 +57,9 @@ class Ladder:
         self, hands: Hands, roll: Roll, *, seconds: dict[str, float], never: Iterable[int], now: float
     ) -> None:
         self._hands = hands
+        self.pause_ms: int | None = None
+        """Of an agent that no farewell ends: so long silent after what it says to it, and its input ends. One that says
+        nothing has the step's own time, as has each where this is None."""
         self.roll = roll
         self._seconds = seconds
         self._never = tuple(never)
@@ -64,6 +69,7 @@ class Ladder:
         self.done = False
         self.already_ended = False
         """The agent had left before anything was done to it."""
+        self._since = now
         self._until = now
         self._rounds = 0
         self._again = False
@@ -106,6 +112,7 @@ class Ladder:
         alive = self.roll.look(self.step or "exited", self.ms(now), rename=True, before_signal=unhurt)
         self.step = step
         seconds = self._seconds[step] if gentle else self._seconds["not_dying"]
+        self._since = now
         self._until = now + seconds
         if gentle:
             self._until = min(self._until, self.ordered_at + self._seconds["total"])
@@ -156,10 +163,17 @@ class Ladder:
             return 0.01
         if self.step == "term":
             self._term_new(alive)
-        if now >= self._until:
+        if now >= self._until or self._said_its_last(now):
             self._enter({"farewell": "eof", "eof": "term", "term": "kill"}[self.step], now)
             return 0.0
         return min(0.02, self._until - now)
+
+    def _said_its_last(self, now: float) -> bool:
+        """It answered the farewell, and is silent since."""
+        if self.step != "farewell" or self.pause_ms is None:
+            return False
+        said = self._hands.said_at()
+        return said >= self._since and now >= said + self.pause_ms / 1000
 
     def _kill(self, now: float, left: bool) -> float:
         if self._rounds == 0:

@@ -51,6 +51,7 @@ def _end(code: int, config: Config, spool: Spool) -> int:
     hands = Hands(
         agent_alive=lambda: False,
         say_farewell=lambda: False,
+        said_at=lambda: 0.0,
         close_stdin=lambda: None,
         reap=reap,
         record_step=record,

@@ -1,6 +1,8 @@
 """What the agent prints, into the spool: read as it comes, kept while there is room, counted when there is none.
 
-The agent is read to the end whatever happens: one that is blocked on a full pipe could not obey a fence.
+The agent is read to the end whatever happens: one that is blocked on a full pipe could not obey a fence. Of a terminal
+its silence is recorded too: only that tells when such an agent is done, and whoever reads the spool again must come to
+the same.
 """
 
 from __future__ import annotations
@@ -19,7 +21,16 @@ _DRAIN_MOST = 16 * 1024 * 1024
 class Output:
     """stdout and stderr of one agent."""
 
-    def __init__(self, loop: Loop, spool: Spool, *, chunk: int, line_limit: int, full: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        loop: Loop,
+        spool: Spool,
+        *,
+        chunk: int,
+        line_limit: int,
+        full: Callable[[str], None],
+        now: Callable[[], float],
+    ) -> None:
         self._loop = loop
         self._spool = spool
         self._chunk = chunk
@@ -29,17 +40,42 @@ class Output:
         self._lines: dict[int, int] = {}
         self._discarding = False
         self._terminal = False
+        self._now = now
+        self._quiet = 0.0
+        self.quiet_at: float | None = None
+        """When its silence will have been long enough to be recorded; None: it was, or nobody asked for it."""
         self.lost = 0
         """Bytes read and thrown away."""
+        self.said_at = 0.0
+        """When it last printed."""
 
-    def open(self, stdout: int, stderr: int) -> None:
+    def open(self, stdout: int, stderr: int, *, quiet: float) -> None:
         """Begin to read. Without ``stderr`` it is a terminal, whose screen has no lines to measure."""
         self._terminal = stderr < 0
+        self._quiet = quiet
         for fd, kind in ((stdout, "stdout"), (stderr, "stderr")):
             if fd >= 0:
                 self._streams[fd] = kind
                 self._lines[fd] = 0
                 self._loop.reader(fd, partial(self._take, fd))
+        self.stir()
+
+    def stir(self) -> None:
+        """Something was printed, or sent to it: from now on its silence counts."""
+        if self._quiet and self._streams:
+            self.quiet_at = self._now() + self._quiet
+
+    def look(self, now: float) -> None:
+        """Record a silence that has lasted long enough, once."""
+        if self.quiet_at is None or now < self.quiet_at:
+            return
+        for fd in list(self._streams):
+            # What was printed while this process did not run is no silence of the agent's.
+            if self._take(fd):
+                return
+        if self.quiet_at is not None:
+            self.quiet_at = None
+            self._spool.append_facts("quiet", {"ms": round(self._quiet * 1000)})
 
     def _take(self, fd: int) -> bool:
         """One read; False when there is nothing more just now."""
@@ -52,9 +88,11 @@ class Output:
         if not data:
             self._shut(fd)
             return False
+        self.said_at = self._now()
         if self._discarding:
             self.lost += len(data)
             return True
+        self.stir()
         if not self._terminal and self._too_long(fd, data):
             self._stop(data, "output-flood")
         elif not self._spool.append(self._streams[fd], data):
@@ -76,6 +114,7 @@ class Output:
     def _shut(self, fd: int) -> None:
         self._streams.pop(fd, None)
         self._lines.pop(fd, None)
+        self.quiet_at = None
         self._loop.forget(fd)
         os.close(fd)
 

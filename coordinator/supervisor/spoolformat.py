@@ -38,8 +38,11 @@ NUMBERS = {
     "worker-lost": 15,
     "gone": 16,
     "end": 17,
+    "quiet": 18,
+    "resized": 19,
 }
-"""On disk for ever: a number is never used again for another kind."""
+"""On disk for ever: a number is never used again for another kind. The last two are of terminals alone, which a console
+that does not know them never started."""
 NAMES = {number: name for name, number in NUMBERS.items()}
 RAW = frozenset({"stdout", "stderr"})
 

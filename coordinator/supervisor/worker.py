@@ -51,10 +51,9 @@ class Worker:
             verb=self._verb,
             detached=self._detached,
         )
-        self._stdin = Stdin(self.loop, spool, timeout=config.write_timeout, now=self._now)
-        self._output = Output(
-            self.loop, spool, chunk=config.chunk_limit, line_limit=config.line_limit, full=self._output_stopped
-        )
+        limits = {"chunk": config.chunk_limit, "line_limit": config.line_limit}
+        self._output = Output(self.loop, spool, **limits, full=self._output_stopped, now=self._now)
+        self._stdin = Stdin(self.loop, spool, timeout=config.write_timeout, now=self._now, sent=self._output.stir)
         self._agent: agent.Started | None = None
         self._order: agent.Order | None = None
         self._agent_exit: str | None = None
@@ -65,6 +64,7 @@ class Worker:
         self._failures: dict[int, Head] = {}
         self._epoch = 0
         self._farewell = b""
+        self._pause_ms: int | None = None
         self._reason = config.hold_reason
         self._hold_until = self._now() + config.hold_seconds
         self._expires_at_ms = config.expires_at_ms
@@ -115,6 +115,7 @@ class Worker:
             if self._spool.dirty and not self._spool.sync():
                 self.fence("storage")
         self._peers.drop_silent(now)
+        self._output.look(now)
         if self._starting and now >= self._exec_until:
             self.fence("start-timeout")
         if self._fence is None:
@@ -136,7 +137,7 @@ class Worker:
             self._over = True
 
     def _next(self, now: float) -> float:
-        times = [self._sync_at, self._peers.silent_until()]
+        times = [self._sync_at, self._peers.silent_until(), self._output.quiet_at]
         if self._starting:
             times.append(self._exec_until)
         if self._ladder is not None:
@@ -227,7 +228,7 @@ class Worker:
         identity = self._identity()
         self._spool.set_agent(started.pid, started.ticks, kin.name(started.pid))
         self._spool.append_facts("started", identity)
-        self._output.open(started.stdout, started.stderr)
+        self._output.open(started.stdout, started.stderr, quiet=order.quiet)
         self._stdin.open(started.stdin, terminal=started.stdin == started.stdout)
         for peer, n in waiting:
             peer.answer(n, True, **identity)
@@ -293,6 +294,7 @@ class Worker:
             hands = Hands(
                 agent_alive=lambda: self._agent_alive,
                 say_farewell=self._say_farewell,
+                said_at=lambda: self._output.said_at,
                 close_stdin=lambda: self._stdin.close("fenced"),
                 reap=self._reap,
                 record_step=self._record_step,
@@ -300,6 +302,7 @@ class Worker:
             )
             never = (os.getpid(), self._keeper)
             self._ladder = Ladder(hands, self._roll, seconds=self._config.seconds, never=never, now=now)
+            self._ladder.pause_ms = self._pause_ms
             self._half = self._stdin.half_line
             self._stdin.drop_unbegun("fenced")
             self._ladder.begin(now, kill=kill)
@@ -422,12 +425,15 @@ class Worker:
             peer.answer(n, True, cancelled=self._stdin.cancel(id))
         elif verb == "farewell":
             self._farewell = body
+            self._pause_ms = _int(head["pause_ms"]) if "pause_ms" in head else None
             peer.answer(n, True)
         elif verb == "start":
             self._start(peer, head)
         elif verb == "resize" and self._agent is not None and self._agent.stdin == self._agent.stdout:
+            size = {"rows": _int(head.get("rows")), "columns": _int(head.get("columns"))}
             if self._agent_alive:
-                agent.resize(self._agent.stdout, _int(head.get("rows")), _int(head.get("columns")))
+                self._spool.append_facts("resized", dict(size))
+                agent.resize(self._agent.stdout, **size)
             peer.answer(n, True)
         elif verb == "end":
             peer.answer(n, self._gone, why="" if self._gone else "not-gone")

@@ -45,11 +45,14 @@ class Write:
 class Stdin:
     """The queue before one agent's stdin; what is known of ids outlives the agent."""
 
-    def __init__(self, loop: Loop, spool: Spool, *, timeout: float, now: Callable[[], float]) -> None:
+    def __init__(
+        self, loop: Loop, spool: Spool, *, timeout: float, now: Callable[[], float], sent: Callable[[], None]
+    ) -> None:
         self._loop = loop
         self._spool = spool
         self._timeout = timeout
         self._now = now
+        self._sent = sent
         self._fd = -1
         self._terminal = False
         self._queue: deque[Write] = deque()
@@ -208,5 +211,6 @@ class Stdin:
         self._queue.popleft()
         self._known[write.id] = ("whole", write.lengthy, write.lengthy)
         self._spool.append_facts("wrote", {"id": write.id})
+        self._sent()
         write.settle("wrote")
         self._arm()

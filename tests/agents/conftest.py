@@ -4,7 +4,6 @@
 nothing ran must not look like one that held.
 """
 
-import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,17 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.install import PINNED
+from tests.agents.install import PINNED, Pinned
+from tests.agents.surroundings import lonely
 from tests.fakes.loopback_model import LoopbackModel
-
-DEAD_PROXY = "http://127.0.0.1:9"
-"""Nothing listens there: whatever tries to leave loopback fails at once instead of going out."""
-QUIET = {
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "DISABLE_TELEMETRY": "1",
-    "DISABLE_AUTOUPDATER": "1",
-    "DISABLE_ERROR_REPORTING": "1",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,15 +33,19 @@ class AgentHome:
     environment: dict[str, str]
 
 
+def installed(*wanted: Pinned) -> None:
+    """Skips the test where one of them is not."""
+    missing = [str(pinned) for pinned in wanted if not pinned.binary.is_file()]
+    if missing:
+        line = f"AGENT MISSING: {', '.join(missing)} is not installed, nothing was tested on it; run `make agents`"
+        warnings.warn(line, stacklevel=2)
+        pytest.skip(line)
+
+
 @pytest.fixture(params=PINNED, ids=lambda pinned: pinned.version)
 def claude_binary(request: pytest.FixtureRequest) -> Binary:
-    pinned = request.param
-    if not pinned.binary.is_file():
-        line = (
-            f"AGENT MISSING: Claude Code {pinned.version} is not installed, nothing was tested on it; run `make agents`"
-        )
-        warnings.warn(line, stacklevel=1)
-        pytest.skip(line)
+    pinned: Pinned = request.param
+    installed(pinned)
     return Binary(path=pinned.binary, version=pinned.version, generation=pinned.generation)
 
 
@@ -65,21 +60,10 @@ def agent_home(tmp_path: Path, loopback: LoopbackModel) -> AgentHome:
     home, repository = tmp_path / "home", tmp_path / "repository"
     for folder in (home, repository, home / ".claude", home / "tmp"):
         folder.mkdir()
-    proxies = dict.fromkeys(
-        ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"), DEAD_PROXY
-    )
     environment = {
-        "PATH": os.environ["PATH"],
-        "LANG": "C.UTF-8",
-        "TERM": "xterm-256color",
-        "HOME": str(home),
-        "TMPDIR": str(home / "tmp"),
+        **lonely(home),
         "CLAUDE_CONFIG_DIR": str(home / ".claude"),
         "ANTHROPIC_BASE_URL": loopback.url,
         "ANTHROPIC_API_KEY": "dummy",
-        "NO_PROXY": "127.0.0.1",
-        "no_proxy": "127.0.0.1",
-        **proxies,
-        **QUIET,
     }
     return AgentHome(home=home, repository=repository, environment=environment)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.drivers.claude_results import micro_usd
+from coordinator.drivers.money import micro_usd
 from tests.agents.conftest import AgentHome, Binary
 from tests.review.importing.made import difference, imported, told
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import msgspec
 
+from coordinator import prices
 from coordinator.clock import RealClock
 from coordinator.ids import RealIds
-from coordinator.review.importing import prices
 from coordinator.review.importing.importer import Importer, Wish
 from store.open import connect
 from tests.bench.figures import Figure, percentile

@@ -1,6 +1,6 @@
 """A console without a screen, to be killed: holds one run in the folder given, and says on stdout how far it is.
 
-    python -m tests.children.holding_console FOLDER BRIEF [STATE]
+    python -m tests.children.holding_console FOLDER BRIEF [AGENT]
 
 Prints the run's view as JSON lines until it is killed.
 """
@@ -13,9 +13,9 @@ from pathlib import Path
 from tests.coordinator.held import holding
 
 
-async def main(folder: Path, brief: str) -> None:
+async def main(folder: Path, brief: str, agent: str = "practice") -> None:
     async with holding(folder) as held:
-        run = await held.start(brief)
+        run = await held.start(brief, agent=agent)
         last = ""
         while True:
             view = held.view(run)
@@ -36,4 +36,4 @@ async def main(folder: Path, brief: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))
+    asyncio.run(main(Path(sys.argv[1]), *sys.argv[2:]))

@@ -167,6 +167,9 @@ class FakeBackend:
             dropped, self.dropped = self.dropped, 0
         return events, dropped
 
+    def terminal(self, run: RunId) -> None:
+        return None
+
     def beat(self) -> None:
         self.beats += 1
 

@@ -143,8 +143,8 @@ def test_an_agents_own_pool_is_read_shown_and_must_be_an_agents(tmp_path: Path) 
     mistyped = footplate(tmp_path / "home", "config")
     assert (mistyped.code, mistyped.err) == (
         1,
-        f"{file} cannot be used: key pools.agents.cluade: there is no agent of that name, there are claude, practice; "
-        "correct it, or move it away.\n",
+        f"{file} cannot be used: key pools.agents.cluade: there is no agent of that name, there are "
+        f"{', '.join(sorted(one.name for one in profiles.builtin({})))}; correct it, or move it away.\n",
     )
 
 
@@ -173,12 +173,12 @@ def claude(path: Path, version: str = "2.1.332 (Claude Code)") -> Path:
 
 def test_builtin_profiles() -> None:
     by_name = {one.name: one for one in profiles.builtin({})}
-    assert set(by_name) == {"claude", "practice"}
+    assert list(by_name)[:2] == ["claude", "practice"]
     assert by_name["claude"].billing is Billing.SUBSCRIPTION
     assert by_name["practice"].billing is Billing.PRACTICE
     assert by_name["practice"].program == sys.executable
     assert Path(by_name["practice"].args[-1]).is_file()
-    assert {one.billing for one in profiles.builtin({"ANTHROPIC_API_KEY": "k"})} == {Billing.KEY, Billing.PRACTICE}
+    assert {one.name: one for one in profiles.builtin({"ANTHROPIC_API_KEY": "k"})}["claude"].billing is Billing.KEY
 
 
 def test_agents_file_changes_and_adds(tmp_path: Path) -> None:

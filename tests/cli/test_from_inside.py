@@ -32,6 +32,8 @@ FORBIDDEN = (
     "sweep",
     "sweep --settle 1",
     "start x --plain --yes",
+    "rules add 'allow command rm'",
+    "rules rm 1",
 )
 ALLOWED = ("ls --json", "show 1 --json", "ps --json")
 

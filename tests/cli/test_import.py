@@ -81,6 +81,9 @@ def test_own_prices_are_used_and_bad_ones_refused(tmp_path: Path) -> None:
     bad = footplate(home, "import", str(DATA))
     assert bad.code == 1
     assert str(home / "prices.toml") in bad.err
+    # What is held would be reckoned by it too.
+    held = footplate(home, "start", "--plain", "--yes", "--agent", "practice", "Go.", cwd=tmp_path)
+    assert held.code == 1 and str(home / "prices.toml") in held.err
 
 
 def test_ctrl_c_leaves_what_is_in_and_progress_is_shown_on_a_terminal(tmp_path: Path) -> None:

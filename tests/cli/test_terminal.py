@@ -42,7 +42,7 @@ def start(tmp_path: Path) -> pexpect.spawn:
 
 def test_one_enter_under_the_terms_starts(tmp_path: Path) -> None:
     terminal = start(tmp_path)
-    terminal.expect(r"The practice agent may work in \S+ in place on main until .* for at most 2\.00, ")
+    terminal.expect(r"The practice agent may work in \S+ in place on main until .* for at most 2\.00 USD")
     terminal.expect("Enter starts under these terms, Ctrl-C leaves: ")
     terminal.send("\r")
     terminal.expect("run 1 started")

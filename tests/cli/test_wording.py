@@ -1,13 +1,16 @@
 """The words: one sentence for every *no* and every ending, and none of the words that belong in the code."""
 
 import re
+from typing import Any
 
 import pytest
 
 from app import wording
 from app.wording_endings import _OUTCOMES, _STEPS
-from coordinator.api import DecisionView
+from coordinator.api import DecisionView, Proposal
+from coordinator.builtinagents import builtin
 from coordinator.custody.types import EndedProcess, Receipt
+from coordinator.drivers.base import CostBasis
 from coordinator.terms import PRESETS, with_preset
 from store.refusal import Refusal
 from store.vocab import (
@@ -185,7 +188,7 @@ def test_the_terms_are_one_sentence_with_all_that_matters() -> None:
     terms = with_preset(made_terms(), PRESETS[1], NOW)
     assert wording.terms_sentence(terms, NOW) == (
         f"Claude Code may work in /srv/orders on a new tree from a1b2c3d until {wording.clock(NOW + 7_200_000)}, "
-        "for at most 5.00, 40 turns and 60m of work, asking you before each command."
+        "for at most 5.00 USD, 40 turns and 60m of work, asking you before each command."
     )
     assert wording.forbidden_in(wording.terms_sentence(terms, NOW)) == []
 
@@ -208,6 +211,78 @@ def test_every_state_has_words_and_none_is_a_code_word() -> None:
     for words in said:
         assert words
         assert wording.forbidden_in(words) == []
+
+
+@pytest.mark.parametrize("kind", list(FailureKind))
+def test_each_failure_of_each_agent_is_one_sentence_and_one_remedy(kind: FailureKind) -> None:
+    for agent in ("", "somebodys-own", *(one.name for one in builtin({}))):
+        said = wording.failure(kind, agent)
+        what, colon, remedy = said.partition(": ")
+        assert what == wording.failure_in_short(kind) and colon and remedy, said
+        assert ":" not in remedy and "\n" not in said and len(said) <= 130, said
+        assert wording.forbidden_in(said) == []
+
+
+def test_a_remedy_is_the_agents_own_command_where_it_has_one() -> None:
+    assert "codex login" in wording.failure(FailureKind.AUTHENTICATION, "codex")
+    assert "/login" in wording.failure(FailureKind.AUTHENTICATION, "claude")
+    assert "run it once by itself" in wording.failure(FailureKind.AUTHENTICATION, "mine")
+    signed_out = Refusal(RefusalReason.AGENT_SIGNED_OUT, {"agent": "gemini", "detail": "no key"})
+    assert wording.sentence(signed_out) == (
+        "gemini is not signed in (no key); run gemini once and choose how to sign in, or set GEMINI_API_KEY, "
+        "then start again."
+    )
+
+
+def test_a_start_that_the_agent_refused_says_why_at_once_and_afterwards() -> None:
+    facts = {"agent": "codex", "what": "model-not-found", "failure": "model-not-found", "detail": "no such model"}
+    assert wording.sentence(Refusal(RefusalReason.SPAWN_FAILED, facts)) == (
+        "The agent could not be started: the model is not known to the account (no such model); "
+        "choose another one; /model in codex lists them."
+    )
+    for kind in FailureKind:
+        said = wording.end_reason(f"{EndReason.SPAWN_FAILED}:{kind}")
+        assert said.startswith("the agent could not be started"), said
+        assert (wording.failure_in_short(kind) in said) is (kind is not FailureKind.UNKNOWN)
+        assert wording.forbidden_in(said) == []
+    assert wording.end_reason("spawn-failed:something-newer") == wording.end_reason("spawn-failed")
+
+
+def test_a_limit_says_when_it_resets_where_that_was_told() -> None:
+    at = wording.clock(1_700_000_000_000)
+    said = wording.failure(FailureKind.RATE_LIMITED, "claude", resets_at=1_700_000_000)
+    assert said == f"the account's limit is reached: it resets at {at}, start again then"
+    assert wording.failure(FailureKind.OVERLOADED, resets_at=1_700_000_000) == wording.failure(FailureKind.OVERLOADED)
+
+
+def test_terms_say_how_the_cost_is_known_and_what_is_to_be_seen_first() -> None:
+    def proposal(**more: Any) -> Proposal:
+        return Proposal(terms=made_terms(agent="codex"), preset=None, **more)
+
+    assert wording.warnings(proposal(), NOW) == [] and wording.remarks(proposal()) == []
+    untold = proposal(cost=CostBasis.UNTOLD, signed_out_at=Millis(NOW - 60_000), caution="it is slow")
+    assert wording.warnings(untold, NOW) == [
+        f"it was not signed in at {wording.clock(NOW - 60_000)}: run codex login first",
+        "its cost is not told by Codex: no limit of money can hold, those of turns and time do",
+    ]
+    assert wording.remarks(untold) == ["it is slow"]
+    estimated = proposal(cost=CostBasis.ROUGHLY, cost_note="estimated from a list")
+    assert wording.remarks(estimated) == ["its cost is estimated from a list: the limit of money holds by that"]
+    assert wording.warnings(estimated, NOW) == []
+
+
+def test_agents_that_are_not_offered_are_said_with_the_reason_and_those_not_there_in_one_line() -> None:
+    others = [
+        Refusal(RefusalReason.AGENT_SIGNED_OUT, {"agent": "codex"}),
+        Refusal(RefusalReason.AGENT_NOT_FOUND, {"agent": "gemini"}),
+        Refusal(RefusalReason.AGENT_NOT_FOUND, {"agent": "qwen"}),
+    ]
+    said = wording.why_not(others)
+    assert said == [
+        "codex is not signed in; run codex login, then start again.",
+        "Not on this machine: gemini, qwen; footplate agents says how to get each.",
+    ]
+    assert [one for words in said for one in wording.forbidden_in(words)] == []
 
 
 def view_in(state: DecisionState) -> DecisionView:

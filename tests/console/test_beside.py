@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from app.console.keys import Where
 from app.console.views.ink import plain
-from app.console.views.layout import BOTH, NARROW, RICH, columns
+from app.console.views.layout import BOTH, CENTRE, NARROW, PANEL, RICH, columns
 from coordinator.api import FeedEvent, Interrupt, ReadTranscript, Say, Stop, TranscriptPage
 from coordinator.drivers import base
 from store.vocab import RunId, TurnId
@@ -20,12 +20,16 @@ from tests.waiting import eventually
 WIDE = (170, 45)
 
 
-@given(st.integers(20, 400), st.booleans(), st.booleans(), st.booleans())
-def test_the_parts_fill_the_screen_exactly(width: int, panel: bool, beside: bool, zoomed: bool) -> None:
-    parts = columns(width, panel=panel, beside=beside, zoomed=zoomed)
+@given(st.integers(20, 400), st.integers(0, 60), st.booleans(), st.booleans(), st.booleans())
+def test_the_parts_fill_the_screen_exactly(width: int, listed: int, panel: bool, beside: bool, zoomed: bool) -> None:
+    parts = columns(width, listed=listed, panel=panel, beside=beside, zoomed=zoomed)
     assert parts.sessions + parts.centre + parts.beside + parts.panel == width
+    assert (parts.sessions > 0) == (listed > 0 and not zoomed and width >= NARROW)
     if not zoomed and width >= NARROW:
-        assert parts.text >= 36
+        # The panel gives way before the conversation does, and comes back as soon as both have room.
+        assert parts.centre >= CENTRE
+        if not beside:
+            assert (parts.panel > 0) == (panel and width - parts.sessions - PANEL >= CENTRE)
     assert (parts.beside > 0) == (beside and not zoomed and width >= RICH)
     if parts.beside and parts.panel:
         assert width >= BOTH

@@ -181,6 +181,12 @@ async def test_in_the_terms_of_a_new_session(name: str) -> None:
         await ripe_terms(app)
         assert faults(app) == []
         screen_rows(app)
+        await alone(app, pilot, "r")
+        await settled(pilot)
+        assert faults(app) == []
+        screen_rows(app)
+        await alone(app, pilot, "escape")
+        await ripe_terms(app)
         await alone(app, pilot, "a")
         await settled(pilot)
         assert faults(app) == []

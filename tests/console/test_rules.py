@@ -1,11 +1,16 @@
 """The rules of the console, driven by keys: what answers, what does not, what is kept, what works under everything."""
 
 import asyncio
+import re
 from dataclasses import replace
+
+import pytest
 
 from app.console.keys import Where
 from app.console.options import ConsoleOptions
 from app.console.screens.choose import Choose
+from app.console.views.actions import hints
+from app.console.views.ink import plain
 from app.console.widgets.card import FOR_THE_ONE_BEFORE, NOT_ALONE, TOO_SOON
 from coordinator.api import (
     AnswerDecision,
@@ -19,6 +24,7 @@ from store.vocab import DecisionState, RefusalReason, RunId
 from tests.console.driving import alone, burst, quiet, ripe_card, settled, typed
 from tests.console.opened import answers, console, on_card
 from tests.console.scenes import LONG, QUESTION, QUESTIONS, checkout, full, permission
+from tests.console.states import STATES
 from tests.fakes.backend import NOW, make_decision, make_session, make_snapshot
 from tests.waiting import eventually
 
@@ -280,3 +286,15 @@ async def test_many_wakes_become_few_paintings() -> None:
                 await asyncio.sleep(0)
         await eventually(lambda: app.drive.snapshot.today == 199)
         assert len(taken) < 20
+
+
+@pytest.mark.parametrize("scene", ["permission", "offers", "question", "plan", "budget"])
+async def test_the_hints_name_the_keys_that_the_card_has(scene: str) -> None:
+    async with console(STATES[scene].snapshot()) as (app, pilot, _backend):
+        await on_card(app, pilot)
+        told = dict(hints(app.drive.situation()))
+        # As they stand on the card: "1 allow once    2 deny", and a question's choices one a row.
+        rows = "\n".join(plain(row) for row in app.drive.card.face_widget.rows)
+        digits = [int(digit) for digit in re.findall(r"(?:^|  )\s*(\d)(?= )", rows, re.MULTILINE)]
+        assert (f"1–{max(digits)}" if max(digits) > 1 else "1") in told
+        assert ("open all" in told.values()) is app.drive.card.folded

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import subprocess
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from coordinator.coordinator import Coordinator
 from coordinator.custody.types import Ladder
 from coordinator.house import HouseSettings
 from coordinator.ids import RealIds
-from coordinator.profiles import AgentProfile, builtin
+from coordinator.profiles import AgentProfile, load
 from store.db import Ledger
 from store.refusal import Refusal
 from store.vocab import RunId
@@ -65,17 +65,15 @@ class Holding:
     async def do(self, command: OperatorCommand) -> Reply:
         return await self.coordinator.handle(command)
 
-    async def start(self, brief: str, **terms: object) -> RunId:
-        started = await self.try_start(brief, **terms)
+    async def start(self, brief: str, *, agent: str = "practice", **terms: object) -> RunId:
+        started = await self.try_start(brief, agent=agent, **terms)
         assert isinstance(started, Started), started
         return started.run
 
-    async def try_start(self, brief: str, **terms: object) -> Reply:
-        proposal = await self.do(
-            Propose(instruction=brief, repository=str(self.tree), agent="practice", preamble=False)
-        )
+    async def try_start(self, brief: str, *, agent: str = "practice", **terms: object) -> Reply:
+        proposal = await self.do(Propose(instruction=brief, repository=str(self.tree), agent=agent, preamble=False))
         assert isinstance(proposal, Proposal), proposal
-        given = {"script": "plain", **terms}
+        given = {"script": "plain" if agent == "practice" else "", **terms}
         return await self.do(StartRun(terms=replace(proposal.terms, **given)))  # type: ignore[arg-type]
 
     def view(self, run: RunId) -> SessionView | None:
@@ -93,6 +91,13 @@ class Holding:
 
     def _never(self) -> SessionView:
         raise AssertionError("unreachable")
+
+
+def agents_of(folder: Path, environment: Mapping[str, str]) -> tuple[AgentProfile, ...]:
+    """The built-in ones, and those of an ``agents.toml`` there."""
+    found = load(folder / "agents.toml", environment)
+    assert not isinstance(found, Refusal), found
+    return found
 
 
 @asynccontextmanager
@@ -128,7 +133,7 @@ async def holding(
     try:
         async with Coordinator.opened(
             settings=settings,
-            profiles=profiles or builtin(settings.environment),
+            profiles=profiles or agents_of(folder, settings.environment),
             ledger=ledger,
             clock=clock,
             ids=ids,

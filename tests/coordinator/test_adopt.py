@@ -33,9 +33,10 @@ ROOT = Path(__file__).parents[2]
 class Killed:
     """A console in a process of its own."""
 
-    def __init__(self, folder: Path, brief: str, module: str = "tests.children.holding_console") -> None:
+    def __init__(self, folder: Path, *told: str, module: str = "tests.children.holding_console") -> None:
+        """``told``: the brief, then what else the module takes."""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", module, str(folder), brief], cwd=ROOT, stdout=subprocess.PIPE, bufsize=0
+            [sys.executable, "-m", module, str(folder), *told], cwd=ROOT, stdout=subprocess.PIPE, bufsize=0
         )
         self.last: dict[str, Any] = {}
         self._begun = b""
@@ -69,7 +70,7 @@ class Killed:
 
 @pytest.mark.parametrize(("brief", "why"), [("", "within 0.1 s"), ("!", "ended")])
 def test_a_child_that_says_nothing_more_fails_its_test_and_is_gone(tmp_path: Path, brief: str, why: str) -> None:
-    silent = Killed(tmp_path, brief, "tests.children.silent_console")
+    silent = Killed(tmp_path, brief, module="tests.children.silent_console")
     with pytest.raises(AssertionError, match=why):
         silent.until(lambda said: said, timeout=0.1 if not brief else 30.0)
     assert silent.process.returncode is not None

@@ -228,6 +228,26 @@ def test_a_new_process_counts_from_its_own_baseline() -> None:
     assert end.spent == 510 and end.cumulative == 30
 
 
+def test_until_a_resumed_process_tells_its_baseline_its_first_total_is_nobodys_cost() -> None:
+    more = machine.TurnRecorded(id=SAID, source=TurnSource.OPERATOR)
+    untold = machine.BaselineTold(cumulative=None)
+
+    def costs(*given: machine.Input) -> list[tuple[int | None, CostKnowledge]]:
+        now, out = state(turns=()), []
+        for one in given:
+            now, effects = step(now, one)
+            out += [(book.cost, book.known) for book in effects if isinstance(book, machine.BookSettled)]
+        assert now.fencing is None
+        return out
+
+    known, unknown = CostKnowledge.REPORTED, CostKnowledge.UNKNOWN
+    rest = (more, result(cumulative=950))
+    assert costs(untold, more, result(cumulative=900), *rest) == [(None, unknown), (50, known)]
+    assert costs(untold, more, result(cumulative=900, marginal=MicroUsd(7)), *rest) == [(7, known), (50, known)]
+    told = machine.BaselineTold(cumulative=MicroUsd(890))
+    assert costs(untold, more, told, result(cumulative=900), *rest) == [(10, known), (50, known)]
+
+
 def test_what_waited_goes_once_the_interrupt_is_heard() -> None:
     heard, asked = machine.InterruptHeard(), machine.InterruptAsked(turn=SAID)
     begin = state(park_answers=1)

@@ -41,7 +41,7 @@ def test_an_answer_is_the_first_offer_of_its_kind(given: Answer, offer: str) -> 
     [
         (Allow(), (ALWAYS, NO)),
         (Allow(for_run=True), (ONCE, NO)),
-        (Deny(), (ONCE, CANCEL)),
+        (Deny(), (ONCE, ALWAYS)),
         (Deny(interrupt=True), (ONCE, NO)),
         (Deny(message="because"), (ONCE, NO)),
         (Allow(edited_input={"command": "ls"}), (ONCE, NO)),
@@ -51,6 +51,10 @@ def test_what_it_does_not_offer_is_refused(given: Answer, offers: tuple[Offer, .
     found = decisioncodec.as_offered(given, asked(*offers))
     assert isinstance(found, Refusal)
     assert found.reason is RefusalReason.NOT_AN_OPTION
+
+
+def test_a_plain_no_is_the_only_no_there_is() -> None:
+    assert decisioncodec.as_offered(Deny(), asked(ONCE, CANCEL)) == Chosen(offer="e")
 
 
 def test_an_offer_of_another_request_is_no_option() -> None:

@@ -28,6 +28,7 @@ from store.vocab import (
     Billing,
     CustodyId,
     CustodyState,
+    DecisionId,
     Millis,
     RefusalReason,
     RunId,
@@ -167,6 +168,14 @@ CHANGED: dict[str, object] = {
     "at_budget": "fence",
     "rules": ("Bash",),
     "script": "loop",
+    "prompt": "> ",
+    "quit": "exit",
+    "continues": RunId(7),
+    "conversation": "another one",
+    "tree": "/srv/trees/other",
+    "carried": "You have done nothing yet.",
+    "answers": (DecisionId(4),),
+    "unsent": 2,
 }
 
 

@@ -20,7 +20,8 @@ from coordinator.drivers.base import (
     Unknown,
 )
 from coordinator.drivers.claude import ClaudeDriver
-from coordinator.drivers.claude_decisions import answers_of, diff_of, rule_of
+from coordinator.drivers.claude_decisions import answers_of, rule_of
+from coordinator.drivers.diffs import diff_of
 from store.vocab import DecisionKind
 from tests.drivers.recordings import answers_written, names, steps, tell
 

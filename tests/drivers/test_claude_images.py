@@ -33,7 +33,7 @@ def test_a_turn_without_images_is_what_it_was() -> None:
     assert json.loads(ClaudeDriver().turn(TURN, "hi"))["message"]["content"] == "hi"
 
 
-@pytest.mark.parametrize("name", list(DRIVERS))
+@pytest.mark.parametrize("name", [name for name, make in DRIVERS.items() if make("a").capabilities.takes_images])
 def test_another_driver_makes_the_same_bytes_whatever_the_file_was_called(name: str) -> None:
     first, second = create(name, "a"), create(name, "b")
     assert first is not None and second is not None and first.capabilities.takes_images

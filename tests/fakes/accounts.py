@@ -15,10 +15,11 @@ from coordinator.custody.client import kill_by_socket, read_cookie
 from coordinator.custody.processes import carriers, name_of
 from coordinator.custody.types import RecordKind, SpoolRecord
 from coordinator.drivers import registry
-from coordinator.drivers.base import TRANSIENT
+from coordinator.drivers.base import TRANSIENT, Start
 from coordinator.review import checking
-from store import bookcheck, custody, events, turns
-from store.db import read_ledger
+from coordinator.terms import Terms, parse
+from store import authorizations, bookcheck, custody, events, runs, turns
+from store.db import Tx, read_ledger
 from store.verify import verify
 from store.vocab import Millis, RunId, TurnId
 
@@ -82,10 +83,12 @@ def everything_once(home: Path, driver: str, run: int = 1) -> None:
         rows = events.page(tx, RunId(run), limit=1_000_000)
         said = {turn.id: turn.text for turn in turns.of_run(tx, RunId(run))}
         difference = next((one for one in (verify(tx), *bookcheck.unsound(tx)) if one is not None), None)
-        held = custody.of_run(tx, RunId(run))
-        assert held is not None
+        held, row = custody.of_run(tx, RunId(run)), runs.get(tx, RunId(run))
+        assert held is not None and row is not None
+        # What it was started with tells what its first lines answer.
+        again.argv(_started(tx, row, held))
         read_again = list(checking.against_spool(tx, held, home / "spool" / held.id / "spool", []))
-    assert read_again == [], "what the product itself finds"
+    assert read_again == [], f"what the product itself finds: {read_again}"
     expected: list[tuple[int, int, str]] = []
     for record in hold_of(home, run).spool():
         match record.kind:
@@ -109,3 +112,17 @@ def everything_once(home: Path, driver: str, run: int = 1) -> None:
     assert not missing and not invented, f"missing: {missing}, invented: {invented}"
     assert len(set(kept)) == len(kept)
     assert difference is None, difference
+
+
+def _started(tx: Tx, run: runs.Run, held: custody.Custody) -> Start:
+    signed = authorizations.get(tx, run.authorization_id)
+    terms = parse(signed.terms) if signed is not None else None
+    assert isinstance(terms, Terms), terms
+    return Start(
+        program="",
+        session=held.native_id or "",
+        agent=run.agent,
+        resume=bool(terms.conversation),
+        model=terms.model,
+        mode=terms.mode,
+    )

@@ -15,6 +15,7 @@ from coordinator.api import (
     CloseAll,
     Closed,
     ConsoleSnapshot,
+    Continued,
     DecisionView,
     Done,
     FeedEvent,
@@ -28,6 +29,7 @@ from coordinator.api import (
     ListFiles,
     LoadDraft,
     LookAtImages,
+    NewConversation,
     OperatorCommand,
     Proposal,
     Propose,
@@ -45,6 +47,7 @@ from coordinator.api import (
     SessionView,
     Started,
     StartRun,
+    Terminal,
     TrackedFiles,
     TranscriptPage,
     TurnView,
@@ -237,6 +240,7 @@ class FakeBackend:
         """Kinds of command whose future is left open; ``complete`` ends it."""
         self.open: list[tuple[OperatorCommand, Future[Reply]]] = []
         self.pages: dict[RunId, TranscriptPage] = {}
+        self.terminals: dict[RunId, Terminal] = {}
         self.drafts: dict[str, str] = {}
         self.said: tuple[SaidOnce, ...] = ()
         self.said_whole: dict[TurnId, str] = {}
@@ -268,6 +272,9 @@ class FakeBackend:
     def drain(self, run: RunId) -> tuple[tuple[FeedEvent, ...], int]:
         with self._lock:
             return tuple(self._feeds.pop(run, ())), 0
+
+    def terminal(self, run: RunId) -> Terminal | None:
+        return self.terminals.get(run)
 
     def beat(self) -> None:
         self.beats += 1
@@ -362,6 +369,12 @@ class FakeBackend:
             terms = replace(terms, working_seconds=command.working_seconds)
         if command.agent:
             terms = replace(terms, agent=command.agent)
+        continued = None
+        if command.continues is not None:
+            instruction = command.instruction or "Go on from where you stopped."
+            terms = replace(terms, instruction=instruction, continues=command.continues, carried="It goes on.")
+            new = NewConversation.ASKED if command.fresh else None
+            continued = Continued(run=command.continues, title="fix it", new=new, turns=3, answers=1)
         return Proposal(
             terms=terms,
             preset=command.preset or "normal",
@@ -370,6 +383,7 @@ class FakeBackend:
             preamble_text="When you are done, leave a note in .footplate/handoff.md.",
             agents=("claude", "practice"),
             takes_images=True,
+            continued=continued,
         )
 
 

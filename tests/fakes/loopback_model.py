@@ -1,6 +1,7 @@
-"""A pretended Messages API on loopback, so that a real agent runs without an account and says what a test wants.
+"""A pretended model on loopback, so that a real agent runs without an account and says what a test wants.
 
-What the model answers rides in the user's own text, between @@ and @@:
+It speaks as each provider that an agent here asks: the Messages API, OpenAI's chat completions and responses, the
+Gemini API; which one is told by the path. What the model answers rides in the user's own text, between @@ and @@:
 
     Please @@{"steps": [{"text": "on it", "tools": [{"name": "Bash", "input": {"command": "ls"}}]}, {"text": "done"}]}@@
 
@@ -13,23 +14,25 @@ the outer directive would end too early, a directive stands between @! and @!. A
 import base64
 import hashlib
 import json
-import re
-import secrets
 import socket
 import struct
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
-Json = dict[str, Any]
-OUTER = re.compile(r"@@(\{.*?\})@@", re.DOTALL)
-INNER = re.compile(r"@!(\{.*?\})@!", re.DOTALL)
-CREDENTIALS = {"authorization", "x-api-key"}
-DEFAULT_STEP: Json = {"text": "ok"}
+from tests.fakes.loopback_chat import Chat
+from tests.fakes.loopback_gemini import Gemini
+from tests.fakes.loopback_messages import Messages
+from tests.fakes.loopback_responses import Responses
+from tests.fakes.loopback_steps import Chosen, Dialect, Json, choose, event, texts
+
+DIALECTS: Sequence[Dialect] = (Messages(), Chat(), Responses(), Gemini())
+CREDENTIALS = {"authorization", "x-api-key", "x-goog-api-key"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,16 +53,8 @@ class Request:
     images: tuple[tuple[str, int, str], ...] = ()
     """Of all messages: media type, length and SHA-256 of each."""
     headers: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """The step that answers a call."""
-
-    step: Json
-    position: int = 0
-    key: str | None = None
-    """Counts failures that pass after some times."""
+    asks: bool = False
+    """Whether it asked the model for the conversation's next answer."""
 
 
 class LoopbackModel:
@@ -83,7 +78,7 @@ class LoopbackModel:
     @property
     def calls(self) -> list[Request]:
         """The requests that asked the model for an answer."""
-        return [one for one in self.requests if one.method == "POST" and one.path.split("?")[0].endswith("/messages")]
+        return [one for one in self.requests if one.asks]
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -117,103 +112,11 @@ class LoopbackModel:
             return self._failures[chosen.key, chosen.position] <= int(times)
 
 
-def choose(messages: list[Json]) -> Chosen:
-    """The step for this conversation: the newest directive, and how many answers were given since it."""
-    for at in range(len(messages) - 1, -1, -1):
-        if messages[at].get("role") != "user":
-            continue
-        for text in reversed(texts(messages[at].get("content"))):
-            found = OUTER.findall(text) or INNER.findall(text)
-            if found:
-                given = sum(1 for later in messages[at + 1 :] if later.get("role") == "assistant")
-                return step_of(found[-1], given)
-    return Chosen(step=DEFAULT_STEP)
-
-
-def step_of(directive: str, given: int) -> Chosen:
-    try:
-        told = json.loads(directive)
-    except ValueError as problem:
-        return Chosen(step={"text": f"bad directive: {problem}"})
-    steps = told.get("steps") or [told]
-    key = None if told.get("id") is None else str(told["id"])
-    if given < len(steps):
-        return Chosen(step=steps[given], position=given, key=key)
-    last = steps[-1] if told.get("loop") else {"text": told.get("final", "All done.")}
-    return Chosen(step=last, position=given, key=key)
-
-
-def texts(content: Any) -> list[str]:
-    if isinstance(content, str):
-        return [content]
-    blocks = content if isinstance(content, list) else []
-    return [str(block["text"]) for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
-
-
 def images(content: Any) -> Iterator[tuple[str, int, str]]:
     for block in content if isinstance(content, list) else []:
         if isinstance(block, dict) and block.get("type") == "image":
             data = base64.b64decode(block["source"]["data"])
             yield block["source"]["media_type"], len(data), hashlib.sha256(data).hexdigest()
-
-
-def blocks_of(step: Json) -> list[Json]:
-    blocks: list[Json] = []
-    if step.get("think"):
-        blocks.append({"type": "thinking", "thinking": step["think"], "signature": "c2ln"})
-    if step.get("text") is not None:
-        blocks.append({"type": "text", "text": str(step["text"]) * int(step.get("mul", 1))})
-    for tool in step.get("tools", ()):
-        use = f"toolu_{secrets.token_hex(8)}"
-        blocks.append({"type": "tool_use", "id": use, "name": tool["name"], "input": tool["input"]})
-    return blocks
-
-
-def message_of(step: Json, model: str | None, blocks: list[Json]) -> Json:
-    usage = {"input_tokens": 1000, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 1}
-    return {
-        "id": f"msg_{secrets.token_hex(8)}",
-        "type": "message",
-        "role": "assistant",
-        "model": model,
-        "content": blocks,
-        "stop_reason": None,
-        "stop_sequence": None,
-        "usage": usage | step.get("usage", {}),
-    }
-
-
-def stop_reason(step: Json) -> str:
-    return str(step.get("stop") or ("tool_use" if step.get("tools") else "end_turn"))
-
-
-def events_of(step: Json, model: str | None) -> Iterator[tuple[Json, float]]:
-    """The events of a streamed answer, each with the seconds to wait after it."""
-    yield {"type": "message_start", "message": message_of(step, model, [])}, 0.0
-    for index, block in enumerate(blocks_of(step)):
-        opened, deltas = opening(block, step)
-        yield {"type": "content_block_start", "index": index, "content_block": opened}, 0.0
-        for delta, pause in deltas:
-            yield {"type": "content_block_delta", "index": index, "delta": delta}, pause
-        yield {"type": "content_block_stop", "index": index}, 0.0
-    ended = {"stop_reason": stop_reason(step), "stop_sequence": None}
-    yield {"type": "message_delta", "delta": ended, "usage": {"output_tokens": step.get("out", 100)}}, 0.0
-    yield {"type": "message_stop"}, 0.0
-
-
-def opening(block: Json, step: Json) -> tuple[Json, list[tuple[Json, float]]]:
-    match block["type"]:
-        case "text":
-            text, slow = block["text"], float(step.get("slow", 0.0))
-            size = max(1, len(text) // int(step.get("chunks", 2)))
-            pieces = [text[at : at + size] for at in range(0, len(text), size)]
-            return {"type": "text", "text": ""}, [({"type": "text_delta", "text": piece}, slow) for piece in pieces]
-        case "thinking":
-            thought = {"type": "thinking_delta", "thinking": block["thinking"]}
-            signed = {"type": "signature_delta", "signature": block["signature"]}
-            return {"type": "thinking", "thinking": "", "signature": ""}, [(thought, 0.0), (signed, 0.0)]
-    partial = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-    return block | {"input": {}}, [(partial, 0.0)]
 
 
 class _Server(ThreadingHTTPServer):
@@ -249,40 +152,46 @@ class _Handler(BaseHTTPRequestHandler):
             body = json.loads(raw)
         except ValueError:
             body = {}
-        messages = body.get("messages") or []
-        chosen = choose(messages)
+        path = self.path.split("?")[0]
+        dialect = next((one for one in DIALECTS if one.speaks(path)), None)
+        if dialect is None:
+            self.note(path, body, Messages(), Chosen(step={}), asks=False)
+            # Tokens are counted for their own sake, and there are other calls that ask for nothing.
+            counted = "count_tokens" in path or path.endswith(":countTokens")
+            return self.answer_json(200, {"input_tokens": 1234, "totalTokens": 1234} if counted else {})
+        aside = dialect.aside(body)
+        chosen = choose(dialect.conversation(body)) if aside is None else Chosen(step=aside)
+        self.note(path, body, dialect, chosen, asks=aside is None)
+        model = dialect.model(path, body)
+        self.server.loopback.wait(float(chosen.step.get("delay", 0.0)))
+        try:
+            if self.server.loopback.fails_now(chosen):
+                self.fail(chosen.step["fail"], dialect, model)
+            elif dialect.streamed(path, body):
+                self.stream(dialect.events(chosen.step, model), chosen.step.get("headers", {}))
+            else:
+                self.answer_json(200, dialect.whole(chosen.step, model), chosen.step.get("headers", {}))
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+
+    def note(self, path: str, body: Json, dialect: Dialect, chosen: Chosen, *, asks: bool) -> None:
+        messages = dialect.conversation(body)
         self.server.loopback.note(
             Request(
                 method="POST",
                 path=self.path,
-                model=body.get("model"),
-                streamed=bool(body.get("stream")),
+                model=dialect.model(path, body),
+                streamed=dialect.streamed(path, body),
                 messages=len(messages),
-                tools=tuple(str(tool.get("name")) for tool in body.get("tools") or ()),
+                tools=dialect.tools(body),
                 step=chosen.position,
                 last=json.dumps(messages[-1])[-2000:] if messages else "",
                 said=tuple(text for one in messages for text in texts(one.get("content"))),
                 images=tuple(image for one in messages for image in images(one.get("content"))),
                 headers={name.lower(): v for name, v in self.headers.items() if name.lower() not in CREDENTIALS},
+                asks=asks,
             )
         )
-        if "count_tokens" in self.path:
-            return self.answer_json(200, {"input_tokens": 1234})
-        if "/v1/messages" not in self.path:
-            return self.answer_json(200, {})
-        self.server.loopback.wait(float(chosen.step.get("delay", 0.0)))
-        try:
-            if self.server.loopback.fails_now(chosen):
-                self.fail(chosen.step["fail"], body.get("model"))
-            elif body.get("stream"):
-                self.stream(chosen.step, body.get("model"))
-            else:
-                message = message_of(chosen.step, body.get("model"), blocks_of(chosen.step))
-                message["stop_reason"] = stop_reason(chosen.step)
-                message["usage"]["output_tokens"] = chosen.step.get("out", 100)
-                self.answer_json(200, message, chosen.step.get("headers", {}))
-        except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = True
 
     # ---------------------------------------------------------------------------------------------- answers
 
@@ -305,18 +214,18 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
 
-    def event(self, told: Json) -> None:
-        self.wfile.write(f"event: {told['type']}\ndata: {json.dumps(told)}\n\n".encode())
+    def send(self, told: bytes) -> None:
+        self.wfile.write(told)
         self.wfile.flush()
 
-    def stream(self, step: Json, model: str | None) -> None:
-        self.open_stream({"request-id": "req_loopback", **step.get("headers", {})})
-        for told, pause in events_of(step, model):
-            self.event(told)
+    def stream(self, told: Iterator[tuple[bytes, float]], headers: Mapping[str, str]) -> None:
+        self.open_stream({"request-id": "req_loopback", **headers})
+        for one, pause in told:
+            self.send(one)
             if pause:
                 self.server.loopback.wait(pause)
 
-    def fail(self, told: Json, model: str | None) -> None:
+    def fail(self, told: Json, dialect: Dialect, model: str | None) -> None:
         match told.get("kind"):
             case "reset":
                 # Lingering for no time makes the kernel send a reset instead of a polite end.
@@ -324,8 +233,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
             case "midcut":
                 self.open_stream()
-                for one, _ in list(events_of({"text": "partial words"}, model))[:3]:
-                    self.event(one)
+                for one, _ in islice(dialect.events({"text": "partial words"}, model), 3):
+                    self.send(one)
             case "stall":
                 self.server.loopback.wait(float(told.get("secs", 60)))
                 self.close_connection = True
@@ -333,13 +242,14 @@ class _Handler(BaseHTTPRequestHandler):
                 self.answer(int(told.get("status", 502)), b"<html>bad gateway</html>", {"content-type": "text/html"})
             case "badsse":
                 self.open_stream()
-                self.wfile.write(b"event: message_start\ndata: {not json\n\n")
+                self.send(b"event: message_start\ndata: {not json\n\n")
             case "sseerror":
                 self.open_stream()
-                self.event({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+                self.send(event(dialect.failure(529, "overloaded_error", "Overloaded"), "error"))
             case _:
-                problem = {"type": told.get("type", "api_error"), "message": told.get("message", "loopback failure")}
-                self.answer_json(int(told["status"]), {"type": "error", "error": problem}, told.get("headers", {}))
+                kind, message = told.get("type", "api_error"), told.get("message", "loopback failure")
+                problem = dialect.failure(int(told["status"]), kind, message)
+                self.answer_json(int(told["status"]), problem, told.get("headers", {}))
 
 
 def main() -> None:

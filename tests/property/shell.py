@@ -17,6 +17,7 @@ from coordinator import machine, recording, settling
 from coordinator.adopt import state_of
 from coordinator.custody.types import RecordKind, SpoolRecord
 from coordinator.drivers import base
+from coordinator.drivers.claude import ClaudeDriver
 from coordinator.ids import Ids
 from coordinator.ingest import Batch, Ingest
 from coordinator.machine import Limits, SessionState
@@ -55,6 +56,7 @@ class Scripted:
     """A driver whose bytes are names of what it was told to say."""
 
     said: dict[bytes, Sequence[base.AgentEvent]] = field(default_factory=dict)
+    capabilities: base.Capabilities = field(default_factory=lambda: ClaudeDriver().capabilities)
 
     def feed(self, data: bytes) -> Sequence[base.AgentEvent]:
         return self.said[data]

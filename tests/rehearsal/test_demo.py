@@ -70,8 +70,31 @@ def test_a_turn_a_permission_a_question_and_a_stop(rehearse: Rehearse, shop: Pat
     assert ("tests/test_menu.py" in changed.stdout) == (choice == "Strongest first")
 
 
-def test_everything_denied_is_understood(rehearse: Rehearse, shop: Path) -> None:
-    talker = rehearse(*PACE, script="demo", cwd=shop)
+def test_the_usual_story_of_any_other_folder_leaves_something_to_stop(rehearse: Rehearse, stage: Path) -> None:
+    """It needs no file that is there, and what it writes is one file of its own."""
+    talker = rehearse(*PACE, script="", cwd=stage)
+    talker.say("whatever")
+    talker.allow(talker.asked(1))
+    assert "counted to *5*" in talker.result(1)["result"]
+    talker.say("go on")
+    question = talker.asked(2)
+    asked = question["request"]["input"]["questions"][0]
+    talker.allow(question, {"questions": [asked], "answers": {asked["question"]: "A reminder"}})
+    talker.allow(talker.asked(3))
+    assert "It is written" in talker.result(2)["result"]
+    assert [one.name for one in stage.iterdir()] == ["footplate-practice.txt"]
+    talker.say("go on")
+    talker.allow(talker.asked(4))
+    wait_until(lambda: len(marked(f"CLAUDE_PID={talker.process.pid}")) > 0, 10)
+    left = marked(f"CLAUDE_PID={talker.process.pid}")
+    talker.ask("end_session")
+    assert talker.left() == 1
+    wait_until(lambda: not any(alive(pid) for pid in left), 5)
+
+
+@pytest.mark.parametrize("story", ["demo", "anywhere"])
+def test_everything_denied_is_understood(rehearse: Rehearse, shop: Path, story: str) -> None:
+    talker = rehearse(*PACE, script="" if story == "demo" else story, cwd=shop)
     asked = 0
     for number in (1, 2, 3, 4):
         talker.say("go on")

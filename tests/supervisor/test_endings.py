@@ -41,6 +41,17 @@ async def test_end_of_file_without_a_farewell(holds: Holds) -> None:
     assert receipt.reason == "expired"
 
 
+async def test_one_that_no_farewell_ends_has_its_input_ended_soon_after(holds: Holds) -> None:
+    hold = await holds.launch(ladder=Ladder())
+    await hold.start("echo")
+    await hold.supervisor.farewell(b"last words\n", pause=0.1)
+    await hold.supervisor.fence("stopped")
+    receipt = await hold.gone()
+    assert [name for name, _ in receipt.steps] == ["farewell", "eof"]
+    assert 100 <= receipt.steps[1][1] < Ladder().farewell * 1000, "and not at once: what it still says is heard"
+    assert b"last words" in hold.stdout()
+
+
 async def test_an_agent_that_obeys_nothing_is_killed(holds: Holds) -> None:
     hold = await holds.launch()
     started = await hold.start("deaf")

@@ -98,6 +98,42 @@ async def test_a_terminal_instead_of_pipes(holds: Holds) -> None:
     assert b"end of file" in hold.stdout()
 
 
+async def test_the_silence_of_a_terminal_is_recorded_once_each_time(holds: Holds) -> None:
+    hold = await holds.launch()
+    spec = AgentSpec(
+        argv=("sh", "-c", "read x; printf one; stty -echo; read x; exec sleep 100"),
+        cwd=Path("/"),
+        environment={"PATH": os.environ["PATH"]},
+        terminal=(24, 80),
+        quiet_ms=50,
+    )
+    assert isinstance(await hold.supervisor.start(1, spec), ProcessIdentity)
+    await hold.until(lambda h: RecordKind.QUIET in h.kinds())
+    assert hold.stdout() == b"", "also of one that has said nothing yet"
+    await hold.supervisor.resize(20, 90)
+    await hold.supervisor.write("a", b"x\r")
+    await hold.until(lambda h: h.kinds().count(RecordKind.QUIET) == 2)
+    await hold.supervisor.write("b", b"y\r")  # brings nothing: its silence counts from the write
+    await hold.until(lambda h: h.kinds().count(RecordKind.QUIET) == 3)
+    assert hold.stdout() == b"x\r\none"
+    printed = [RecordKind.STDOUT] * hold.kinds().count(RecordKind.STDOUT)
+    assert [kind for kind in hold.kinds() if kind not in (RecordKind.HEADER, RecordKind.STARTED)] == [
+        RecordKind.QUIET,
+        RecordKind.RESIZED,
+        RecordKind.WRITING,
+        RecordKind.WROTE,
+        *printed,
+        RecordKind.QUIET,
+        RecordKind.WRITING,
+        RecordKind.WROTE,
+        RecordKind.QUIET,
+    ]
+    assert hold.all(RecordKind.RESIZED)[0].facts == {"rows": 20, "columns": 90}
+    await hold.supervisor.kill()
+    await hold.gone()
+    assert hold.kinds().count(RecordKind.QUIET) == 3  # and nobody woke for it again
+
+
 async def test_status_shows_the_tree(holds: Holds) -> None:
     hold = await holds.launch()
     started = await hold.start("daemon")

@@ -23,7 +23,7 @@ def to_card(screen: Screen, about: str) -> None:
     """The card about this has the focus, and has stood long enough for a key."""
     screen.stands(f"{CARD}.*{about}")
     screen.press(NEXT_WAITING)
-    screen.shows("1–9 answer")
+    screen.shows(r"1–\d answer")
 
 
 def answer(screen: Screen, about: str, words: str = "allow once") -> None:

@@ -19,7 +19,7 @@ STREAMING = main_job.directive({"text": "The very first words, and more much lat
 def agree(screen: Screen) -> None:
     """To the terms, once they have stood long enough to be read."""
     screen.stands("START UNDER THESE TERMS")
-    screen.shows("Enter start  Tab other terms  e every field  t own tree")
+    screen.shows("Enter start   Esc not yet   Tab other limits")
     screen.press(ENTER)
 
 

@@ -22,7 +22,7 @@ from app.console.views.ending import ended_lines, ending_lines
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import Line, Span, cut, one_line
 from app.console.views.layout import NARROW, RICH, Columns, columns
-from app.console.views.lists import list_picture, strip_line
+from app.console.views.lists import list_cells, list_picture, strip_line
 from app.console.views.panel import panel_lines
 from app.console.views.standing import ended, ends_soon, foreign, session_of, waiting, waiting_since
 from app.console.views.start import empty_lines
@@ -101,11 +101,11 @@ class Drive(Screen[None]):
     def compose(self) -> ComposeResult:
         yield self.title_bar
         yield self.strip
-        yield self.state
         with Horizontal(id="body"):
             yield self.session_list
             with Vertical(id="centre"):
                 yield self.session_title
+                yield self.state
                 yield self.transcript
                 yield self.empty
                 yield self.away_block
@@ -164,7 +164,14 @@ class Drive(Screen[None]):
         return self.size.width >= NARROW
 
     def situation(self) -> Situation:
-        return Situation(snapshot=self.snapshot, run=self.run_in_view, focus=self.focus_place, wide=self.wide)
+        return Situation(
+            snapshot=self.snapshot,
+            run=self.run_in_view,
+            focus=self.focus_place,
+            panel_fits=self._columns(panel=True).panel > 0 or self._columns(panel=True).beside > 0,
+            digits=self.card.digits,
+            folded=self.card.folded,
+        )
 
     def focus_keys(self) -> None:
         if self.run_in_view is not None and self.transcript.focusable:
@@ -196,18 +203,22 @@ class Drive(Screen[None]):
         self.set_class(session is None, "-no-session")
         parts = self.columns
         self.set_class(parts.panel > 0, "-panel")
+        # Where there is no panel, one row tells what it would.
+        self.set_class(session is not None and self.wide and not parts.panel and not self.zoomed, "-state")
+        self.set_class(parts.sessions > 0, "-list")
         self.set_class(parts.beside > 0, "-beside")
         self.title_bar.put((console_title(snapshot, now, width, home, glyphs),))
-        if self.wide:
-            list_width, rows = (38 if width >= RICH else 32) - 2, self.session_list.size.height or None
-            picture = list_picture(
-                snapshot, self.run_in_view, now, list_width, glyphs, room=rows, words=self.filter_words
-            )
+        words = self.filter_words
+        if parts.sessions:
+            self.session_list.styles.width = parts.sessions
+            rows = self.session_list.size.height or None
+            picture = list_picture(snapshot, self.run_in_view, now, parts.sessions - 2, glyphs, room=rows, words=words)
             self.session_list.show(picture, self.run_in_view)
-        else:
-            words = self.filter_words
+        elif not self.wide:
             self.strip.put((strip_line(snapshot, self.run_in_view, width - 2, glyphs, words=words),))
-            self.state.put((state_line(session, now, width - 2, glyphs) if session is not None else (),))
+        if session is not None and not parts.panel:
+            told = state_line(session, now, self.centre_width, glyphs, titled=self.wide)
+            self.state.put((told,))
         self._paint_centre(session, now)
         if session is not None and parts.panel:
             self.panel.put_window(panel_lines(session, now, parts.panel - 2, glyphs))
@@ -228,22 +239,36 @@ class Drive(Screen[None]):
             on = " on-sel" if self.columns.beside else ""
             self.session_title.put((tuple(Span(span.text, span.ink + on) for span in row),))
             self.session_title.parts = parts
-            self.block.put(self._block_rows(session, now, width - 2))
+            self._paint_block(session, now)
             self.queue.put(queue_lines(session, width - 2, now))
         self._paint_away()
         low = (self.size.height or self.app.size.height) <= 24
         self.composer.styles.max_height = 4 if low and session is not None and session.queued else 5
         self.paint_rule()
         self._paint_card(session, now)
-        self.terms.show(self.proposal if session is None else None, now)
+        self.terms.show(self._proposal_here(session), now)
         self.composer.placeholder = self._placeholder(session)
+
+    def _proposal_here(self, session: SessionView | None) -> Proposal | None:
+        """The terms belong to the start form, or to the ended session that they go on from."""
+        here = session.run if session is not None else None
+        return self.proposal if self.proposal is not None and self.proposal.terms.continues == here else None
 
     @property
     def columns(self) -> Columns:
+        return self._columns(panel=self.panel_wanted)
+
+    def _columns(self, *, panel: bool) -> Columns:
         here = self.session is not None
         other = here and session_of(self.snapshot, self.run_beside) is not None
         width = self.size.width or self.app.size.width
-        return columns(width, panel=here and self.panel_wanted, beside=other, zoomed=self.zoomed)
+        return columns(
+            width,
+            listed=list_cells(self.snapshot, self.run_in_view),
+            panel=here and panel,
+            beside=other,
+            zoomed=self.zoomed,
+        )
 
     @property
     def centre_width(self) -> int:
@@ -302,20 +327,22 @@ class Drive(Screen[None]):
         self.focus_keys()
         self.paint()
 
+    def _paint_block(self, session: SessionView | None, now: Millis) -> None:
+        if session is not None:
+            self.block.put(self._block_rows(session, now, self.centre_width - 1))
+
     def _block_rows(self, session: SessionView, now: Millis, width: int) -> tuple[Line, ...]:
         height = max(self.size.height // 3, 6)
         if session.ending is not None:
             return ending_lines(session, session.ending, now, width, height, self.glyphs)
         if ended(session):
-            return ended_lines(session, width, height, self.glyphs)
+            return ended_lines(session, width, height, self.glyphs, letters=self.focus_place is Where.KEYS)
         return ()
 
     def _paint_card(self, session: SessionView | None, now: Millis) -> None:
-        live = (
-            waiting(session)
-            if session is not None and not foreign(session) and session.ending is None and not ended(session)
-            else ()
-        )
+        here = session is not None and not foreign(session) and session.ending is None
+        # Of one that has ended a question may still wait that it had stopped over.
+        live = waiting(session) if session is not None and here else ()
         chosen = next((one for one in live if one.id == self.decision_in_view), None)
         if chosen is None and live:
             # A newer request queues behind; only when the one in view has left does the oldest of the others come up.
@@ -349,7 +376,7 @@ class Drive(Screen[None]):
     def _card_height(self, decision: DecisionView | None) -> int:
         height = self.size.height or self.app.size.height
         if self.card.opened:
-            return max(height - (13 if self.wide else 14), 8)
+            return max(height - (9 if self.wide else 10), 8)
         if height < 24:
             return max(min(8, height - 9), 5)
         return 8 if height < 30 else max(height * 2 // 5, 9)
@@ -360,7 +387,7 @@ class Drive(Screen[None]):
         if foreign(session):
             return "held by another console: write to it there"
         if ended(session):
-            return "This session has ended: Esc, then s starts a new one"
+            return "Ended: say how to go on, or Esc, then s for a new one"
         return ""
 
     def paint_rule(self) -> None:
@@ -446,6 +473,7 @@ class Drive(Screen[None]):
     def on_descendant_focus(self) -> None:
         self._filter_shown(self.focused is self.filter_line)
         self._paint_away()
+        self._paint_block(self.session, self.now)
         self.paint_hints()
 
     def on_descendant_blur(self) -> None:

@@ -1,4 +1,4 @@
-"""Help, from the key table, and the details of a session, from its snapshot."""
+"""Help, from the key table, the details of a session, from its snapshot, and the rules of proposed terms."""
 
 from app.console.keys import Key
 from app.console.screens.sheet import Reading
@@ -6,7 +6,8 @@ from app.console.views.actions import help_lines
 from app.console.views.details import details_lines
 from app.console.views.ink import Line
 from app.console.views.standing import session_of, title_of
-from coordinator.api import ConsoleSnapshot, SessionView
+from app.console.views.start import rules_lines
+from coordinator.api import ConsoleSnapshot, Proposal, SessionView
 from store.vocab import Millis
 
 
@@ -17,6 +18,15 @@ class Help(Reading):
 
     def rows(self) -> tuple[Line, ...]:
         return help_lines(self.room, self._table)
+
+
+class Rules(Reading):
+    def __init__(self, proposal: Proposal) -> None:
+        super().__init__("Standing rules of these terms")
+        self._proposal = proposal
+
+    def rows(self) -> tuple[Line, ...]:
+        return rules_lines(self._proposal, self.room)
 
 
 class Details(Reading):

@@ -63,6 +63,10 @@ class Sheet(ModalScreen[R]):
     def say(self, words: str, ink: str = "amber") -> None:
         self.foot_lines.put(tuple((Span(row, ink),) for row in wrap(words, max(self.room, 20))))
 
+    def interrupted(self) -> bool:
+        """The interrupt key was pressed over it; whether that was for what the sheet shows, and is done."""
+        return False
+
     @property
     def room(self) -> int:
         """Cells for a row."""

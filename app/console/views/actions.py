@@ -9,8 +9,10 @@ from app.console.keys import TABLE, Key, Where, canonical, shown, written
 from app.console.views.attention import queue
 from app.console.views.ink import Line, Span, cells, wrap
 from app.console.views.standing import ended, foreign, in_flight, session_of, waiting
+from app.wording import sentence
 from coordinator.api import ConsoleSnapshot, Group, SessionView
-from store.vocab import RunId
+from store.refusal import Refusal
+from store.vocab import CustodyState, RefusalReason, RunId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +22,11 @@ class Situation:
     snapshot: ConsoleSnapshot
     run: RunId | None
     focus: Where
-    wide: bool = True
+    panel_fits: bool = True
+    digits: int = 0
+    """The highest digit that the card which is shown takes; 0 where none is."""
+    folded: bool = False
+    """Not all of that card is on the screen."""
 
     @property
     def session(self) -> SessionView | None:
@@ -30,11 +36,11 @@ class Situation:
 _NEEDS_SESSION = frozenset(
     {
         "stop", "interrupt", "details", "panel", "continue", "finish", "rename", "pin", "seen", "model", "mode",
-        "release", "unqueue", "zoom", "beside", "swap", "scroll", "turn", "fold", "copy", "search", "search-next",
-        "search-previous", "open",
+        "release", "unqueue", "terminal", "zoom", "beside", "swap", "scroll", "turn", "fold", "copy", "search",
+        "search-next", "search-previous", "open",
     }
 )  # fmt: skip
-_NEEDS_HOLD = frozenset({"stop", "interrupt", "finish", "model", "mode", "release", "unqueue"})
+_NEEDS_HOLD = frozenset({"stop", "interrupt", "finish", "model", "mode", "release", "unqueue", "terminal"})
 
 
 def why_dead(action: str, at: Situation) -> str | None:
@@ -65,8 +71,10 @@ def _of_its_own(action: str, at: Situation, session: SessionView | None) -> str 
             )
         case "resume":
             return None if any(one.paused for one in at.snapshot.sessions) else "nothing is paused"
+        case "card-scroll" | "open-all" if at.focus is Where.CARD:
+            return None if at.folded else "all of it is shown"
         case "panel":
-            return None if at.wide else "the panel needs a screen of 100 columns; l shows the same"
+            return None if at.panel_fits else "the panel needs a wider screen, of 120 columns; l shows the same"
         case "session-down" | "session-up" | "filter":
             return None if at.snapshot.sessions else "there is no session"
         case _:
@@ -85,10 +93,13 @@ def _with_session(action: str, session: SessionView) -> str | None:
             return None if session.models else "this agent does not say which models there are"
         case "mode":
             return None if session.modes else "this agent has no modes to choose from"
+        case "terminal":
+            return None if session.terminal else "this agent has no screen of its own: all that it says is here"
         case "continue":
             if not ended(session):
                 return f"{session.run} has not ended: just write to it"
-            return "an ended session cannot be continued yet: s starts a new one"
+            stuck = session.custody not in (None, CustodyState.CLOSED)
+            return sentence(Refusal(RefusalReason.FENCING, {"run": session.run})) if stuck else None
         case "seen":
             return None if session.group is Group.YOUR_MOVE else "it is not your move there"
         case "release":
@@ -108,26 +119,40 @@ def holds(snapshot: ConsoleSnapshot) -> tuple[SessionView, ...]:
 
 def hints(at: Situation, table: tuple[Key, ...] = TABLE, *, most: int = 6) -> tuple[tuple[str, str], ...]:
     """At most six keys with their words, for where the focus is; dead ones are left out."""
-    names = _HINTS[at.focus]
+    session = at.session
+    over = session is not None and ended(session)
+    names = _HINTS_ENDED.get(at.focus, _HINTS[at.focus]) if over else _HINTS[at.focus]
     out: list[tuple[str, str]] = []
     for name in names:
         row = next((one for one in table if one.action == name), None)
         if row is None or why_dead(name, at) is not None:
             continue
-        out.append((shown(row), hint_words(row, at)))
+        out.append((_shown(row, at), hint_words(row, at)))
     return tuple(out[:most])
 
 
 _HINTS: dict[Where, tuple[str, ...]] = {
-    Where.COMPOSER: ("send", "newline", "to-keys", "interrupt", "stop", "next-waiting"),
+    Where.COMPOSER: ("send", "to-keys", "interrupt", "stop", "newline", "next-waiting"),
     Where.CARD: ("answer", "card-scroll", "open-all", "card-back", "stop", "next-waiting"),
-    Where.TERMS: ("start", "preset", "full-form", "own-tree", "added-text", "terms-back"),
-    Where.KEYS: ("write", "session-down", "scroll", "details", "new", "help"),
+    Where.TERMS: ("start", "terms-back", "next-waiting"),
+    Where.KEYS: ("write", "terminal", "session-down", "scroll", "details", "new", "help"),
     Where.FILTER: ("filter-keep", "filter-clear", "stop", "next-waiting"),
     Where.SEARCH: ("search-keep", "search-back"),
     Where.REVIEW: ("review-open", "review-filter", "review-texts", "review-spend", "review-part", "review-back"),
-    Where.ANYWHERE: ("stop", "stop-all", "next-waiting", "quit"),
+    Where.LIVE: ("live-type", "live-escape", "live-back"),
+    Where.ANYWHERE: ("stop", "stop-all", "next-waiting"),
 }
+_HINTS_ENDED: dict[Where, tuple[str, ...]] = {
+    Where.COMPOSER: ("send", "to-keys", "next-waiting"),
+    Where.KEYS: ("continue", "new", "details", "scroll", "session-down", "help"),
+}
+"""Where the session in view has ended: what is written goes to another one that goes on from it."""
+
+
+def _shown(row: Key, at: Situation) -> str:
+    if row.action == "answer" and at.digits:
+        return f"1–{at.digits}" if at.digits > 1 else "1"
+    return shown(row)
 
 
 def hint_words(row: Key, at: Situation) -> str:
@@ -136,15 +161,20 @@ def hint_words(row: Key, at: Situation) -> str:
         if session is None:
             return "show the terms"
         if ended(session):
-            return "(ended: s starts a new one)"
+            return "terms to go on"
         return "queue" if in_flight(session) is not None or waiting(session) else "send"
     return row.hint or row.words
 
 
+_ALWAYS = (("commands", "commands"), ("quit", "quit"))
+"""At the right end of the hints, wherever the focus is."""
+
+
 def hints_line(at: Situation, width: int, table: tuple[Key, ...] = TABLE) -> Line:
     row: list[Span] = [Span(" ")]
-    commands = next(shown(row) for row in table if row.action == "commands")
-    right: Line = (Span(f"{commands} ", "blue"), Span("all commands ", "grey"))
+    always = [(shown(row), words) for name, words in _ALWAYS for row in table if row.action == name]
+    right: Line = tuple(span for key, words in always for span in (Span(f"  {key} ", "blue"), Span(words, "grey")))
+    right = (*right, Span(" "))
     room = width - cells(right) - 2
     for key, words in hints(at, table):
         part = (Span(f"{key} ", "blue"), Span(f"{words}  ", "grey"))

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from app.console.views.attention import queue
 from app.console.views.glyphs import Glyphs
-from app.console.views.ink import Line, Span, cells, cut, cut_path, one_line, sides
+from app.console.views.ink import Line, Span, cells, cut, cut_line, cut_path, one_line, sides
 from app.console.views.lists import glyph_of
+from app.console.views.panel import percent
 from app.console.views.standing import (
     doing,
     ended,
@@ -15,6 +16,8 @@ from app.console.views.standing import (
     short_age,
     spent_of,
     title_of,
+    tool_since,
+    waiting,
 )
 from app.wording import age, mode_words, money, plural, short_path
 from coordinator.api import ConsoleSnapshot, SessionView
@@ -26,7 +29,10 @@ def console_title(snapshot: ConsoleSnapshot, now: Millis, width: int, home: str,
     today = money(snapshot.today)
     if snapshot.today_limit is not None:
         today = f"{today} of {money(snapshot.today_limit)}"
-    right: Line = (Span(f"today {today} USD " if width >= 100 else f"{today} ", "grey"),)
+    told = f"today {today} USD " if width >= 100 else f"today {today} "
+    if not snapshot.today and snapshot.sessions and all(practice(one) for one in snapshot.sessions):
+        told = "practice, not counted " if width >= 100 else "practice "
+    right: Line = (Span(told, "grey"),)
     call: Line = ()
     if needs:
         verb = "needs" if len(needs) == 1 else "need"
@@ -119,33 +125,50 @@ def mode_choice(mode: str) -> str:
     return f"{short_mode(mode)}: {mode_words(mode)}"
 
 
-def state_line(session: SessionView, now: Millis, width: int, glyphs: Glyphs) -> Line:
-    """What the right panel would tell, in one row, for screens without it."""
-    parts: list[str] = []
-    turn = in_flight(session)
-    if session.ending is not None:
-        parts.append("ending")
-    elif ended(session):
-        parts.append(ended_words(session))
-    elif turn is not None:
-        tool = (
-            f" {one_line(session.tools[0].name)} {short_age(now - session.tools[0].since, True)}"
-            if session.tools
-            else ""
-        )
-        parts.append(f"turn {turn.n}{tool}")
-    elif session.turns:
-        parts.append(f"turn {session.turns[-1].n} ended")
-    parts.append(spent_of(session))
+def state_line(session: SessionView, now: Millis, width: int, glyphs: Glyphs, *, titled: bool) -> Line:
+    """What the right panel would tell, in one row, for screens without it. ``titled``: a session's title, which says
+    PRACTICE, stands above. What has no room is left out whole, the last first."""
+    parts = [_stands(session, now)]
+    running = sum(1 for task in session.background if task.state == "running")
+    parts.append(_money_words(session))
     if session.plan:
         done = sum(1 for state, _ in session.plan if state == "done")
         parts.append(f"plan {done} of {len(session.plan)}")
-    if session.context_used is not None and session.context_size:
-        parts.append(f"{round(100 * session.context_used / session.context_size)} %")
-    running = sum(1 for task in session.background if task.state == "running")
     if running:
         parts.append(f"{running} in background")
-    return (Span(cut(f" {glyphs.dot} ".join(parts), width), "grey"),)
+    if session.context_used and session.context_size:
+        parts.append(f"context {percent(session.context_used / session.context_size)}")
+    parts = [part for part in parts if part]
+    marked: Line = (Span("PRACTICE", "amber strong"), Span(f" {glyphs.dot} ", "grey"))
+    row: Line = marked if practice(session) and not titled else ()
+    between = f" {glyphs.dot} "
+    while len(parts) > 1 and cells(row) + cells((Span(between.join(parts)),)) > width:
+        del parts[-1]
+    return cut_line((*row, Span(between.join(parts), "grey")), width)
+
+
+def _stands(session: SessionView, now: Millis) -> str:
+    turn = in_flight(session)
+    if session.ending is not None:
+        return "ending"
+    if ended(session):
+        return ended_words(session)
+    if turn is None:
+        return f"turn {session.turns[-1].n} ended" if session.turns else "starting"
+    if waiting(session):
+        return f"turn {turn.n} asks you"
+    tool = session.tools[0] if session.tools else None
+    if tool is None:
+        return f"turn {turn.n}"
+    return f"turn {turn.n} {one_line(tool.name)} {short_age(now - tool_since(session, tool), True)}"
+
+
+def _money_words(session: SessionView) -> str:
+    """What it cost of what it may; while nothing has been told, only what it may."""
+    if any(turn.ended_at is not None for turn in session.turns) or session.budget.spent:
+        return spent_of(session)
+    limit = session.budget.limit
+    return f"at most {money(limit)}" if limit is not None else ""
 
 
 def queue_lines(session: SessionView, width: int, now: Millis) -> tuple[Line, ...]:

@@ -193,7 +193,9 @@ def _question(decision: DecisionView, form: Form | None, width: int, glyphs: Gly
         return Face(head=one_line(decision.title) or "It asks you", body=body, facts=_facts(decision), options=options)
     question = form.questions[form.at]
     count = len(form.questions)
-    head = one_line(question.header or decision.title or "Question")
+    # One word ("Order") by itself reads like a command.
+    about = one_line(question.header or decision.title)
+    head = f"It asks you: {about}" if about else "It asks you"
     if count > 1:
         head = f"{head} ({form.at + 1} of {count})"
     rows: list[Line] = list(_bright_rows(question.text, width))

@@ -4,18 +4,24 @@ Here, and in doctor, the words of the code may be shown (console.md, *Words*).
 """
 
 from app.console.views.ending import report_lines
-from app.console.views.ink import EMPTY, Line, Span, cut, indent, literal, one_line, sides, wrap
+from app.console.views.ink import EMPTY, Line, Span, cells, cut, indent, literal, one_line, sides, wrap
 from app.console.views.standing import ended, waiting
-from app.console.views.transcript_words import decision_outcome, title_of_subject
+from app.console.views.transcript_words import outcome_words, title_of_subject
 from app.wording import (
     age,
+    agent_title,
+    by_rule,
     clock,
+    clock_seconds,
+    custody_state,
     decision_kind,
     end_reason,
     failure,
     memory,
+    mode_words,
     money,
     plural,
+    rules_used,
     short_command,
     short_path,
     terms_sentence,
@@ -24,19 +30,20 @@ from app.wording import (
     turn_source,
     work_time,
 )
-from coordinator.api import SessionView
+from app.wording_review import billing
+from coordinator.api import DecisionView, SessionView
 from store.vocab import Millis
 
 
 def details_lines(session: SessionView, now: Millis, width: int, home: str = "") -> tuple[Line, ...]:
     blocks: list[tuple[str, list[Line]]] = [
         ("SESSION", _about(session, now, width, home)),
+        ("CHANGED", _changed(session, width)),
         ("TURNS", _turns(session, width)),
         ("DECISIONS", _decisions(session, width)),
         ("PLAN", _plan(session, width)),
         ("PROCESSES", _processes(session, width)),
         ("A STOP WOULD END", _would_end(session, width)),
-        ("CHANGED", _changed(session, width)),
         ("TERMS", _terms(session, now, width)),
         ("STOP REPORT", list(report_lines(session, width - 2))),
     ]
@@ -46,7 +53,10 @@ def details_lines(session: SessionView, now: Millis, width: int, home: str = "")
             continue
         if lines:
             lines.append(EMPTY)
-        lines.append((Span(name, "grey strong"),))
+        heading: Line = (Span(name, "grey strong"),)
+        if name == "TURNS" and session.turns:
+            heading = sides(heading, (Span(_turn_columns(width, "tokens in", "out", "took", "USD"), "grey"),), width)
+        lines.append(heading)
         lines += [indent(row, 2) for row in rows]
     return tuple(lines)
 
@@ -56,24 +66,27 @@ def _pairs(pairs: list[tuple[str, str]], width: int) -> list[Line]:
     for name, value in pairs:
         if not value:
             continue
-        for number, piece in enumerate(wrap(value, max(width - 16, 20))):
-            rows.append((Span(f"{name if number == 0 else '':<14}", "grey"), Span(piece, "text")))
+        for number, piece in enumerate(wrap(value, max(width - 20, 20))):
+            rows.append((Span(f"{name if number == 0 else '':<18}", "grey"), Span(piece, "text")))
     return rows
 
 
 def _about(session: SessionView, now: Millis, width: int, home: str) -> list[Line]:
     tree = short_path(session.tree, home)
+    before = session.terms.continues if session.terms is not None else None
     return _pairs(
         [
             ("title", one_line(session.title)),
-            ("agent", f"{one_line(session.agent)} ({one_line(session.driver)}), {session.billing}"),
+            ("agent", f"{one_line(agent_title(session.agent))}, {billing(session.billing)}"),
+            ("driver", one_line(session.driver)),
             ("model", one_line(session.model or "")),
-            ("mode", one_line(session.mode or "")),
+            ("mode", f"{one_line(session.mode)}, {mode_words(session.mode)}" if session.mode else ""),
             ("tree", f"{one_line(tree)}{', in place' if session.in_place else ''}"),
             ("branch", f"{one_line(session.branch)} from {one_line(session.head[:10])}"),
             ("conversation", one_line(session.native_id or "not known yet")),
+            ("goes on from", f"run {before}" if before is not None else ""),
             ("began", f"{clock(session.created_at)}, by {one_line(session.operator)}"),
-            ("hold", str(session.custody) if session.custody is not None else "none"),
+            ("state", custody_state(session.custody) if session.custody is not None else "never held"),
             ("held by", one_line(session.owner) or ("" if ended(session) else "this console")),
             ("end", f"{end_reason(session.reason)} {one_line(session.detail)}".strip() if session.reason else ""),
             ("its note", one_line(session.handoff)),
@@ -90,10 +103,9 @@ def _turns(session: SessionView, width: int) -> list[Line]:
     rows: list[Line] = []
     for turn in session.turns:
         took = age(turn.duration_ms) if turn.duration_ms is not None else ""
-        tokens = ""
-        if turn.input_tokens is not None or turn.output_tokens is not None:
-            tokens = f"{turn.input_tokens or 0:,} in {turn.output_tokens or 0:,} out"
-        right = f"{tokens:>22} {took:>6} {turn_money(turn):>6}" if width >= 76 else f"{took:>6} {turn_money(turn):>6}"
+        given = f"{turn.input_tokens:,}" if turn.input_tokens is not None else ""
+        made = f"{turn.output_tokens:,}" if turn.output_tokens is not None else ""
+        right = _turn_columns(width, given, made, took, turn_money(turn))
         source = turn_source(turn)
         left = (
             Span(f"{turn.n:>3} ", "grey"),
@@ -104,23 +116,42 @@ def _turns(session: SessionView, width: int) -> list[Line]:
         )
         rows.append(sides(left, (Span(right, "grey"),), width - 2))
         if turn.failure is not None:
-            rows += [indent((Span(piece, "red"),), 4) for piece in wrap(failure(turn.failure), width - 8)]
+            rows += [
+                indent((Span(piece, "red"),), 4) for piece in wrap(failure(turn.failure, session.agent), width - 8)
+            ]
             if turn.failure_text:
                 rows.append(indent((Span(cut(one_line(turn.failure_text), width - 8), "grey"),), 4))
     return rows or [(Span("none yet", "grey"),)]
 
 
+def _turn_columns(width: int, given: str, made: str, took: str, cost: str) -> str:
+    tokens = f"{given:>10} {made:>8} " if width >= 72 else ""
+    return f"{tokens}{took:>6} {cost:>6}"
+
+
 def _decisions(session: SessionView, width: int) -> list[Line]:
-    rows: list[Line] = []
-    for one in session.decisions:
-        state = "waits for you" if one in waiting(session) else decision_outcome(one, None)
-        left = (
-            Span(f"{one.id:>3} ", "grey"),
-            Span(f"{clock(one.asked_at)} {decision_kind(one.kind)}  ", "grey"),
-            Span(title_of_subject(one.subject, session.tree) or one_line(one.title), "text"),
-        )
-        rows.append(sides(left, (Span(f"  {state}", "text"),), width - 2))
-    return rows
+    live = waiting(session)
+    return [decision_row(one, session.tree, width - 2, waits=one in live) for one in session.decisions]
+
+
+_ROOM_FOR_WHEN = 90
+"""Cells from which on a decision's row tells when it was answered, beside when it was asked."""
+
+
+def decision_row(one: DecisionView, tree: str, width: int, *, waits: bool, lead: Line = ()) -> Line:
+    """What was asked comes first and has the room; who answered is last, and short."""
+    state = "waits for you" if waits else outcome_words(one)
+    # A rule is more than a name: which one it was is what is looked for.
+    most = max(width // (3 if by_rule(one) else 7), 8)
+    who = f" {cut(one_line(one.answered_by), most)}" if one.answered_by and not waits else ""
+    if who and width >= _ROOM_FOR_WHEN and one.answered_at is not None:
+        who += f" {clock_seconds(one.answered_at)}"
+    what = title_of_subject(one.subject, tree) or one_line(one.title)
+    lead = lead or (Span(f"{one.id:>3} {clock(one.asked_at)} {decision_kind(one.kind)}  ", "grey"),)
+    # An answer may be a sentence of the operator's: the subject keeps what it needs of half the room.
+    room = max(width - cells(lead) - cells((Span(who),)) - 3, 20)
+    state = cut(state, max(room - cells((Span(what),)), room // 2))
+    return sides((*lead, Span(what, "text")), (Span(f"  {state}", "text"), Span(who, "grey")), width)
 
 
 def _plan(session: SessionView, width: int) -> list[Line]:
@@ -173,6 +204,9 @@ def _would_end(session: SessionView, width: int) -> list[Line]:
 
 
 def _changed(session: SessionView, width: int) -> list[Line]:
+    if not session.changed:
+        told = "no files changed" if ended(session) else "no files so far"
+        return [(Span(told if session.changes_known else "not looked at here: v, the review, has it", "grey"),)]
     rows: list[Line] = []
     for file in session.changed:
         counts = (
@@ -196,11 +230,11 @@ def _terms(session: SessionView, now: Millis, width: int) -> list[Line]:
     rows += _pairs(
         [
             ("program", f"{one_line(terms.program)} {one_line(terms.agent_version)}"),
-            ("at its budget", "it holds and asks" if terms.at_budget == "hold" else "it is ended"),
-            ("money", money(terms.budget) if terms.budget is not None else "no limit"),
+            ("at its budget", "it stands still and asks you" if terms.at_budget == "hold" else "it is ended"),
+            ("money", f"{money(terms.budget)} USD" if terms.budget is not None else "no limit"),
             ("working time", work_time(terms.working_seconds * 1000) if terms.working_seconds else "no limit"),
-            ("may be away", age(terms.attendance_seconds * 1000)),
-            ("rules", "; ".join(one_line(rule) for rule in terms.rules)),
+            ("if you are away", f"it pauses {age(terms.attendance_seconds * 1000)} after your last key"),
+            *(("rule", one_line(used)) for used in rules_used(terms.rules, session.decisions)),
         ],
         width,
     )

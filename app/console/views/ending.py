@@ -53,7 +53,7 @@ def ending_lines(
             left: Line = (Span(f"{process.pid}  ", "grey"), Span(short_command(one_line(process.name)), "text"))
             rows.append(indent(sides(left, (Span(notes, "grey"),) if notes else (), width - 7), 7))
         if count > LEFT_SHOWN:
-            rows.append(indent((Span(f"and {count - LEFT_SHOWN} more, l shows all", "grey"),), 7))
+            rows.append(indent((Span(f"and {count - LEFT_SHOWN} more, l details", "grey"),), 7))
     elif not ending.killing:
         rows.append(indent(sides((), (Span(r"^\ again: kill now", "amber"),), width - 2), 2))
     if len(rows) > height:
@@ -62,8 +62,11 @@ def ending_lines(
     return tuple(rows)
 
 
-def ended_lines(session: SessionView, width: int, height: int, glyphs: Glyphs) -> tuple[Line, ...]:
-    """The end in one block: the stop report's headline, what is kept, and where to go from here."""
+def ended_lines(
+    session: SessionView, width: int, height: int, glyphs: Glyphs, *, letters: bool = True
+) -> tuple[Line, ...]:
+    """The end in one block: the stop report's headline, what is kept, and where to go from here. ``letters``: they
+    work just now; else Esc comes first."""
     finished = session.outcome is RunOutcome.FINISHED
     words = end_reason(session.reason) if session.reason else outcome(session.outcome) if session.outcome else "ended"
     glyph = Span(f"{glyphs.done if finished else glyphs.ended} ", "green" if finished else "red")
@@ -78,13 +81,15 @@ def ended_lines(session: SessionView, width: int, height: int, glyphs: Glyphs) -
     if session.changed:
         count = len(session.changed)
         told.append(f"Tree kept: {count} {'file' if count == 1 else 'files'} changed.")
+    elif session.changes_known:
+        told.append("No files changed.")
     danger = session.receipt is not None and bool(session.receipt.remaining)
     for text in told:
         rows += [
             indent((Span(row, "red" if danger and text is told[0] else "text"),), 2) for row in wrap(text, width - 2)
         ]
-    keys: list[Span] = []
-    for key, name in (("l", "stop report"), ("s", "new session")):
+    keys: list[Span] = [] if letters else [Span("Esc", "blue strong"), Span(", then ", "grey")]
+    for key, name in (("c", "continue"), ("l", "details"), ("s", "new session"), ("v", "review")):
         keys += [Span(f"{key} ", "blue strong"), Span(f"{name}   ", "grey")]
     rows = rows[: max(height - 1, 1)]
     rows.append(indent(tuple(keys), 2))

@@ -11,6 +11,11 @@ RICH = 160
 """From here on there is room for a second conversation, in the place of the panel."""
 BOTH = 200
 """From here on for the panel as well."""
+CENTRE = 58
+"""Cells that the conversation keeps: what is beside it gives way, and one row above it tells what the panel would."""
+PANEL = 30
+LIST = 32
+"""The list at most, on a screen that is not rich."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,15 +33,16 @@ class Columns:
         return self.centre - 2
 
 
-def columns(width: int, *, panel: bool, beside: bool, zoomed: bool) -> Columns:
-    """``panel``, ``beside``: whether the operator wants them and there is something to show in them."""
+def columns(width: int, *, listed: int, panel: bool, beside: bool, zoomed: bool) -> Columns:
+    """``listed``: cells that the list asks for, 0 where there is nothing to list. ``panel``, ``beside``: whether the
+    operator wants them and there is something to show in them."""
     if width < NARROW or zoomed:
         return Columns(sessions=0, centre=width, beside=0, panel=0)
     rich = width >= RICH
-    sessions = 38 if rich else 32
+    sessions = 0 if not listed else 38 if rich else min(listed, LIST)
     second = beside and rich
-    third = panel and (not second or width >= BOTH)
-    side = (40 if rich else 30) if third else 0
+    third = panel and (not second or width >= BOTH) and width - sessions - PANEL >= CENTRE
+    side = (40 if rich else PANEL) if third else 0
     room = width - sessions - side
     other = room // 2 if second else 0
     return Columns(sessions=sessions, centre=room - other, beside=other, panel=side)

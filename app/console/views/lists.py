@@ -89,6 +89,20 @@ class _Entry:
         return self.chosen or self.session.group is Group.NEEDS_YOU
 
 
+NARROWEST = 26
+"""Cells of the list: a second row (``permission · 1m12s``) fits."""
+
+
+def list_cells(snapshot: ConsoleSnapshot, in_view: RunId | None) -> int:
+    """Cells that the list asks for, its margins included; 0 for nothing to list. From the titles alone, which stand
+    still: a column must not move because a cost grew by a digit."""
+    widest = max((cells((Span(title_of(one)),)) for one in ordered(snapshot, in_view)), default=0)
+    return max(widest + _AROUND_TITLE, NARROWEST) if snapshot.sessions else 0
+
+
+_AROUND_TITLE = 16
+"""Margins, glyph, number, a pin, and the cost."""
+
 LEVELS = (0, 1, 2)
 """How much has given way: nothing, the second rows of what does not wait, all second rows."""
 
@@ -198,7 +212,9 @@ def _first_row(session: SessionView, width: int, glyphs: Glyphs, chosen: bool, w
         Span(f" {number} ", "grey" + on),
         Span((glyphs.pin + " " if session.pinned else "") + title_of(session), name + on),
     )
-    right: Line = (Span(f" {spent(session)}", "grey" + on),)
+    # Before its first turn has ended there is no cost to be told, not even an unknown one.
+    told = spent(session) if any(turn.ended_at is not None for turn in session.turns) or session.budget.spent else ""
+    right: Line = (Span(f" {told}", "grey" + on),) if told else ()
     if waited:
         right = (Span(f" {waited}", "amber" + on), *right)
     row = sides(left, right, width)
@@ -207,7 +223,10 @@ def _first_row(session: SessionView, width: int, glyphs: Glyphs, chosen: bool, w
 
 def _second_row(entry: _Entry, width: int) -> Line:
     on = " on-sel" if entry.chosen else ""
-    words = cut(entry.second.text, width - 5)
+    words = entry.second.text
+    if cells((Span(words),)) > width - 5:
+        words = words.removesuffix(", none left")  # a good end needs no second word
+    words = cut(words, width - 5)
     rest = " " * max(width - 5 - cells(words), 0)
     return (Span("     ", f"text{on}"), Span(words, entry.second.ink + on), Span(rest, f"text{on}"))
 

@@ -63,7 +63,7 @@ def _plan(session: SessionView, width: int, glyphs: Glyphs) -> list[Line]:
         rows.append((Span(f"{glyph} ", ink), Span(cut(one_line(text), width - 2), name)))
     hidden = len(session.plan) - len(shown)
     if hidden:
-        rows.append((Span(f"  {hidden} more, l shows all", "grey"),))
+        rows.append((Span(f"  {hidden} more, l details", "grey"),))
     return rows
 
 
@@ -115,6 +115,11 @@ def tokens(count: int) -> str:
     return f"{count / 1_000_000:.1f}M" if count >= 1_000_000 else f"{count // 1_000}k"
 
 
+def percent(share: float) -> str:
+    """Something is never ``0%``."""
+    return f"{round(share * 100)}%" if share >= 0.01 or not share else "<1%"
+
+
 def _limits(session: SessionView, now: Millis, width: int, glyphs: Glyphs) -> list[Line]:
     budget = session.budget
     rows: list[Line] = []
@@ -123,15 +128,15 @@ def _limits(session: SessionView, now: Millis, width: int, glyphs: Glyphs) -> li
         if size:
             share = session.context_used / size
             rows.append(
-                _heading("CONTEXT", f"{tokens(session.context_used)} of {tokens(size)}  {round(share * 100)}%", width)
+                _heading("CONTEXT", f"{tokens(session.context_used)} of {tokens(size)}  {percent(share)}", width)
             )
             rows += [gauge(share, width, glyphs), EMPTY]
         else:
             rows += [_heading("CONTEXT", tokens(session.context_used), width), EMPTY]
     if budget.limit:
         share = budget.spent / budget.limit
-        percent = f"  {round(share * 100)}%" if budget.spent else ""  # a share of what is not known would be a claim
-        rows.append(_heading("MONEY", f"{spent_of(session)}{percent}", width))
+        told = f"  {percent(share)}" if budget.spent else ""  # a share of what is not known would be a claim
+        rows.append(_heading("MONEY", f"{spent_of(session)}{told}", width))
         if budget.spent:  # an empty gauge says nothing that the row above does not say, and looks like a fault
             rows.append(gauge(share, width, glyphs))
     else:
@@ -156,9 +161,9 @@ def _last_turns(session: SessionView, width: int) -> list[Line]:
     over = [turn for turn in session.turns if turn.ended_at is not None][-LAST_TURNS:]
     if not over:
         return []
-    rows = [_heading("LAST TURNS", "l shows all" if len(session.turns) > len(over) else "", width, "grey")]
+    rows = [_heading("LAST TURNS", "l details" if len(session.turns) > len(over) else "", width, "grey")]
     for turn in reversed(over):
-        text = one_line(turn.text) or turn_source(turn)
+        text = one_line(turn.text) or turn_source(turn).split(" (")[0]
         rows.append(sides((Span(f"{turn.n} ", "grey"), Span(text, "text")), (Span(turn_money(turn), "grey"),), width))
     return rows
 

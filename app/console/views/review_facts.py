@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from app.console.views.details import decision_row
 from app.console.views.ending import report_lines
 from app.console.views.ink import EMPTY, Line, Span, cut_line, indent, one_line, sides, wrap
 from app.console.views.standing import spent_of
-from app.console.views.transcript_words import decision_outcome, title_of_subject
 from app.wording import (
     agent_title,
     clock_seconds,
@@ -19,6 +19,7 @@ from app.wording import (
     end_reason,
     outcome,
     plural,
+    rules_used,
     short_path,
     size_of,
     terms_sentence,
@@ -124,8 +125,8 @@ def _terms(page: RunPage, width: int) -> list[Fact]:
         rows += [Fact(row) for row in _wrapped(f"they cannot be read any more: {signed.problem}", width, "red")]
     elif terms is not None:
         rows += [Fact(row) for row in _wrapped(terms_sentence(terms, page.session.created_at), width)]
-        for rule in terms.rules:
-            rows += _pair("rule", rule, width)
+        for used in rules_used(terms.rules, page.session.decisions):
+            rows += _pair("rule", used, width)
     rows += _pair("agreed", f"{at_time(signed.signed_at)}, by {signed.operator}", width)
     rows += _pair("until", at_time(signed.expires_at), width)
     for one in page.amendments:
@@ -141,14 +142,10 @@ def _decisions(page: RunPage, width: int) -> list[Fact]:
     rows: list[Fact] = []
     for one in sorted(run.decisions, key=lambda one: (one.asked_at, one.id)):
         n = numbers.get(one.turn) if one.turn is not None else None
-        left: Line = (
-            Span(f"{one.id:>5} ", "grey"),
-            Span(f"{clock_seconds(one.asked_at)} ", "grey"),
-            Span(f"turn {n}  " if n is not None else "", "grey"),
-            Span(f"{decision_kind(one.kind)}  ", "grey"),
-            Span(title_of_subject(one.subject, run.tree) or one_line(one.title), "text"),
-        )
-        rows.append(Fact(sides(left, (Span(f"  {decision_outcome(one, None)}", "text"),), width), decision=one.id))
+        in_turn = f"turn {n}  " if n is not None else ""
+        at = f"{one.id:>5} {clock_seconds(one.asked_at)} {in_turn}{decision_kind(one.kind)}  "
+        row = decision_row(one, run.tree, width, waits=False, lead=(Span(at, "grey"),))
+        rows.append(Fact(row, decision=one.id))
         if one.note:
             rows += [Fact(indent(row, 6), decision=one.id) for row in _wrapped(f"note: {one.note}", width - 6, "grey")]
     return rows

@@ -9,7 +9,7 @@ from app.console.keys import Key, shown
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import Line, Span, cells, cut, cut_line, cut_path, literal, one_line, sides
 from app.console.views.standing import practice, spent
-from app.wording import age, failure, plural, turn_line, turn_money, turn_source, work_time
+from app.wording import age, failure_in_short, plural, turn_line, turn_money, turn_source, work_time
 from app.wording_review import day_or_time, hit_kind, run_cost, run_end, spend_cost, spend_key
 from coordinator.api import TurnView
 from coordinator.review.types import RunPage, RunRow, SearchHit, SpendBy, SpendRow
@@ -205,7 +205,7 @@ def turn_row(turn: TurnView, width: int, now: Millis) -> Line:
     source = turn_source(turn)
     how = turn_line(turn)
     bad = turn.failure is not None or turn.result is TurnResultKind.ERROR
-    told = (failure(turn.failure) if turn.failure is not None else how).split(":")[0]
+    told = failure_in_short(turn.failure) if turn.failure is not None else how.split(":")[0]
     told = "" if told == "done" else told
     left = (
         _right(str(turn.n), 6, "grey"),

@@ -5,7 +5,7 @@ The one place where such things are derived, so that list, strip, title, card an
 
 from app.console.views.ink import Span, one_line
 from app.wording import age, coarse_age, decision_kind, end_reason, money, outcome
-from coordinator.api import ConsoleSnapshot, DecisionView, Group, SessionView, TurnView
+from coordinator.api import ConsoleSnapshot, DecisionView, Group, RunningTool, SessionView, TurnView
 from store.vocab import AttentionKind, Billing, DecisionState, Millis, RunId, RunOutcome
 
 SILENT_FROM = 30_000
@@ -100,6 +100,12 @@ def silent_ms(session: SessionView, now: Millis) -> int | None:
     return quiet if quiet >= SILENT_FROM else None
 
 
+def tool_since(session: SessionView, tool: RunningTool) -> Millis:
+    """Since when a tool runs: from the answer on, where one was waited for."""
+    answers = [one.answered_at for one in session.decisions if one.tool == tool.name and one.answered_at is not None]
+    return max([tool.since, *answers])
+
+
 def short_age(ms: int, ticking: bool) -> str:
     """Seconds for what ticks; else whole minutes, so that nothing is painted each second; '' before the first one."""
     if ticking:
@@ -163,7 +169,7 @@ def _working(session: SessionView, now: Millis, ticking: bool) -> str:
         parts.append("finishing")
     elif session.tools:
         tool = session.tools[0]
-        parts += [one for one in (short_age(now - tool.since, ticking), one_line(tool.name)) if one]
+        parts += [one for one in (short_age(now - tool_since(session, tool), ticking), one_line(tool.name)) if one]
     elif (quiet := silent_ms(session, now)) is not None:
         parts.append(f"silent {short_age(quiet, ticking)}".rstrip())
     elif turn is not None:

@@ -2,19 +2,13 @@
 
 from app.console.views.attention import queue
 from app.console.views.glyphs import Glyphs
-from app.console.views.ink import EMPTY, Line, Span, cells, cut, cut_line, indent, literal, one_line, wrap
-from app.wording import sentence, terms_sentence
+from app.console.views.ink import EMPTY, Line, Span, cells, cut, cut_line, flow, indent, literal, one_line, wrap
+from app.wording import continued_words, moved_word, remarks, rules_proposed, sentence, terms_sentence, warnings
+from app.wording_rules import SHOWN
 from coordinator.api import ConsoleSnapshot, Proposal
-from store.vocab import Millis
-
-_MOVED = {
-    "budget": "money",
-    "max_turns": "turns",
-    "expires_at": "end time",
-    "tree_kind": "tree",
-    "working_seconds": "working time",
-    "agent_version": "the agent's version",
-}
+from coordinator.builtinagents import FIXED_STORY, PRACTICE
+from coordinator.terms import TreeKind
+from store.vocab import Billing, Millis
 
 
 def terms_lines(
@@ -29,26 +23,73 @@ def terms_lines(
 ) -> tuple[Line, ...]:
     """One sentence, then what differs from last time and what the agent's own rules let through."""
     rows: list[Line] = []
-    preset = f"  preset {one_line(proposal.preset)}" if proposal.preset else ""
+    preset = f"  {one_line(proposal.preset)} limits" if proposal.preset else ""
     rows.append(cut_line((Span("START UNDER THESE TERMS?", "amber strong"), Span(preset, "grey")), width))
     rows += [indent((Span(row, "bright"),), 2) for row in wrap(literal(terms_sentence(proposal.terms, now)), width - 2)]
+    notes = [(literal(one), "amber") for one in warnings(proposal, now)]
+    notes += [(literal(one), "grey") for one in remarks(proposal)]
+    rows += [indent((Span(row, ink),), 2) for note, ink in notes for row in wrap(note, width - 2)]
+    going = continued_words(proposal.continued) if proposal.continued is not None else ()
+    rows += [indent((Span(row, "text"),), 2) for said_of in going for row in wrap(said_of, width - 2)]
     if with_it:
         rows += [indent((Span(row, "text"),), 2) for row in wrap(literal(with_it), width - 2)]
     if proposal.moved:
-        names = ", ".join(_MOVED.get(name, one_line(name.replace("_", " "))) for name in proposal.moved)
+        names = ", ".join(one_line(moved_word(name)) for name in proposal.moved)
         rows += [indent((Span(row, "amber"),), 2) for row in wrap(f"not as last time: {names}", width - 2)]
+    rows += _rule_rows(proposal, width)
     if proposal.own_rules:
         rules = ", ".join(one_line(rule) for rule in proposal.own_rules)
         rows += [indent((Span(row, "grey"),), 2) for row in wrap(f"its own rules let through: {rules}", width - 2)]
     if not proposal.terms.preamble:
-        rows.append(indent((Span("Footplate adds nothing to the brief", "amber"),), 2))
+        without = "no word on how to leave a note" if proposal.terms.carried else "nothing"
+        rows.append(indent((Span(f"Footplate adds {without} to the brief", "amber"),), 2))
     elif show_added:
         added = literal(proposal.preamble_text, newlines=True) or "(nothing)"
         rows.append(indent((Span("added to the brief, a again switches it off:", "grey"),), 2))
         rows += [indent((Span(row, "grey"),), 4) for row in wrap(added, width - 4)]
     if said:
         rows += [indent((Span(row, "amber"),), 2) for row in wrap(said, width - 2)]
+    keys: list[Line] = [(Span(f"{key} ", "blue strong"), Span(words, "text")) for key, words in _terms_keys(proposal)]
+    rows += [indent(row, 2) for row in flow(keys, width - 2)]
     return tuple(rows)
+
+
+def _terms_keys(proposal: Proposal) -> list[tuple[str, str]]:
+    """What can be done with these terms; here and not in the row of hints, where such words have no room."""
+    terms = proposal.terms
+    keys = [("Enter", "start"), ("Esc", "not yet"), ("Tab", "other limits")]
+    if proposal.continued is None:
+        own = terms.tree_kind is TreeKind.WORKTREE
+        keys.append(("t", "in place instead" if own else "on a tree of its own"))
+    keys.append(("a", "what is added to the brief" if terms.preamble else "add how to leave a note"))
+    if terms.billing is not Billing.PRACTICE and PRACTICE in proposal.agents:
+        keys.append(("d", "the practice agent instead"))
+    return [*keys, ("e", "every field")]
+
+
+def _rule_rows(proposal: Proposal, width: int) -> list[Line]:
+    """As many as have room, the new ones first; the rest is a key away."""
+    left, rows = rules_proposed(proposal), list[Line]()
+    while left:
+        words, moved = left[0]
+        wrapped = wrap(literal(words), width - 4)
+        if rows and len(rows) + len(wrapped) > SHOWN + (len(left) == 1):
+            break
+        rows += [indent((Span(row, "amber" if moved else "text"),), 4) for row in wrapped]
+        del left[0]
+    if left:
+        differ = sum(moved for _, moved in left)
+        more = f"and {len(left)} more{f', {differ} of them not as last time' if differ else ''}: r shows them all"
+        rows.append(indent((Span(cut(more, width - 4), "amber" if differ else "grey"),), 4))
+    return rows
+
+
+def rules_lines(proposal: Proposal, width: int) -> tuple[Line, ...]:
+    """Every rule of the proposed terms."""
+    rules = rules_proposed(proposal) or [("none: it asks you before whatever it asks about", False)]
+    return tuple(
+        (Span(row, "amber" if moved else "text"),) for words, moved in rules for row in wrap(literal(words), width)
+    )
 
 
 def empty_lines(snapshot: ConsoleSnapshot, width: int, glyphs: Glyphs, agent: str | None) -> tuple[Line, ...]:
@@ -64,9 +105,14 @@ def empty_lines(snapshot: ConsoleSnapshot, width: int, glyphs: Glyphs, agent: st
         words = "Say what is to be done, then Enter: the terms are shown, and nothing starts before you accept them."
         rows += [(Span(row, "text"),) for row in wrap(words, width)]
     rows.append(EMPTY)
-    keys = _keys(snapshot, glyphs, startable=problem is None, first=first)
+    if problem is None and agent == PRACTICE:
+        rows += [(Span(row, "amber"),) for row in wrap(f"The practice agent: {FIXED_STORY}.", width)]
+        rows.append(EMPTY)
+    keys = _keys(snapshot, glyphs, startable=problem is None, first=first and agent != PRACTICE)
     room = max(cells(key) for key, _ in keys) + 3
-    rows += [(Span(key.ljust(room), "blue"), Span(cut(words, width - room), "grey")) for key, words in keys]
+    for key, words in keys:
+        for number, piece in enumerate(wrap(words, max(width - room, 20))):
+            rows.append((Span((key if number == 0 else "").ljust(room), "blue"), Span(piece, "grey")))
     return tuple(rows)
 
 
@@ -77,7 +123,7 @@ def _keys(snapshot: ConsoleSnapshot, glyphs: Glyphs, *, startable: bool, first: 
     if startable:
         keys += [("Enter", "the terms: what it may do, for how long, for how much"), ("^J", "a new line")]
         if first:
-            keys.append(("d", "on the terms: the practice agent, a script that needs no model and no account"))
+            keys.append(("d", f"on the terms of another agent: the practice agent instead; {FIXED_STORY}"))
     if waits:
         keys.append((glyphs.waiting_key, "what waits longest for you" if waits > 1 else "what waits for you"))
     if count:

@@ -209,6 +209,10 @@ class ToolView(Block):
         """Within a group: its own line is indented by the group."""
         self._at = at
         self._ms = 0
+        self._waits: dict[str, int] = {}
+        """By request: milliseconds for which it stood still until the operator answered."""
+        self.refused = ""
+        """In words, why it was not done."""
         self._came = ""
         self._output = Excerpt(())
         self._diff: list[str] = []
@@ -231,6 +235,16 @@ class ToolView(Block):
         if self.is_edit and event.ok:
             self._diff = diff_lines(self.given, event.detail)
             self._sizes = diff_size(self._diff)
+
+    def asked(self, request: str, *, refused: str, waited: int) -> bool:
+        """What became of a request about it; whether that is something new."""
+        before = (self.refused, self._waits.get(request, 0))
+        self.refused, self._waits[request] = self.refused or refused, waited
+        return before != (self.refused, waited)
+
+    @property
+    def not_done(self) -> bool:
+        return bool(self.refused) and self.ended and not self.ok
 
     @property
     def is_edit(self) -> bool:
@@ -263,6 +277,8 @@ class ToolView(Block):
             # A test run that tells its failures did what it was to do; they are said at the right.
             went = self.ok or (self._came.endswith(("failed", "passed")) and self._came != "failed")
             sign = (f"{look.glyphs.done} ", "ok") if went else (f"{look.glyphs.ended} ", "bad")
+            if self.not_done:
+                sign = (f"{look.glyphs.idle} ", "dim")
         runs: list[Run] = [sign, (one_line(self.name, 60), "tool")]
         title = title_words(self.name, self.title, look.tree)
         if title:
@@ -273,12 +289,15 @@ class ToolView(Block):
             right.append((f"+{added}", "add"))
             if removed:
                 right.append((f"  {look.glyphs.minus}{removed}", "del"))
+        elif self.not_done:
+            right.append((self.refused, "dim"))
         elif self._came:
             bad = self.ok is False or "fail" in self._came or "error" in self._came
             right.append((self._came, "bad" if bad else "dim"))
         if self.parts and self.ended:
             right.append((plural(self._calls(), "call"), "dim"))
-        if self.ended and not self.is_edit and (time := took(self._ms)):
+        own = self._ms - sum(self._waits.values())
+        if self.ended and not self.is_edit and not self.not_done and (time := took(own)):
             right.append((f"  {time}" if right else time, "dim"))
         right.append(look.sign(opened))
         lead: Run = ("  ", "") if self.inside else ("", "")
@@ -352,7 +371,10 @@ class GroupView(Block):
     def draw(self, look: Look) -> list[Line]:
         opened = self.target in look.opened
         tools = self.tools
-        runs: list[Run] = [(group_words((tool.name, tool.ok) for tool in tools), "tool")]
+        words = group_words((tool.name, None if tool.not_done else tool.ok) for tool in tools)
+        for why in sorted({tool.refused for tool in tools if tool.not_done}):
+            words += f", {sum(tool.not_done and tool.refused == why for tool in tools)} {why}"
+        runs: list[Run] = [(words, "tool")]
         running = next((tool for tool in reversed(tools) if not tool.ended), None)
         if running is not None:
             title = title_words(running.name, running.title, look.tree)

@@ -179,13 +179,13 @@ class Folding:
             self._add(Lines("end", event.key, lines))
 
     def _retry(self, event: FeedEvent, said: base.RetryNotice) -> None:
-        self._replace_or_add("retry", event.key, [_ours(retry_words(said), "dim")])
+        self._replace_or_add("retry", event.key, [self._ours(retry_words(said), "dim")])
 
     def _unreadable(self, event: FeedEvent, said: base.Unknown) -> None:
         last = self._last(self.blocks)
         lines, size = last.tally if isinstance(last, Lines) and last.merge == "unreadable" else (0, 0)
         tally = (lines + 1, size + len(said.raw.encode("utf-8", "surrogatepass")) + event.left_out)
-        self._replace_or_add("unreadable", event.key, [_ours(unreadable_words(*tally), "dim")]).tally = tally
+        self._replace_or_add("unreadable", event.key, [self._ours(unreadable_words(*tally), "dim")]).tally = tally
 
     def _replace_or_add(self, merge: str, key: Key | None, lines: list[Line]) -> Lines:
         last = self._last(self.blocks)
@@ -204,16 +204,23 @@ class Folding:
     def _limit(self, event: FeedEvent, said: base.LimitNotice) -> None:
         words = limit_words(said)
         if words is not None:
-            self._replace_or_add(f"limit {words[0]}", event.key, [_ours(*words)])
+            self._replace_or_add(f"limit {words[0]}", event.key, [self._ours(*words)])
 
-    def _say(self, event: FeedEvent, words: str, style: str = "dim") -> None:
-        self._add(Lines("notice", event.key, [_ours(words, style)]))
+    def _say(self, event: FeedEvent, words: str, style: str = "dim", sign: str = "") -> None:
+        self._add(Lines("notice", event.key, [self._ours(words, style, sign)]))
+
+    def _ours(self, words: str, style: str, sign: str = "") -> Line:
+        """A notice of Footplate's, with a sign before it: without one it looks like the agent's own words."""
+        return Line(((words, style),), (f"{sign or self.look.glyphs.dot} ", style), ("  ", ""), ours=True)
 
     def _background_changed(self, event: FeedEvent, said: base.BackgroundChanged) -> None:
+        glyphs = self.look.glyphs
         for task in said.tasks:
             words = background_words(task)
             if words is not None and self._background.get(task.id) != task.state:
-                self._say(event, words, "bad" if task.state == "failed" else "dim")
+                failed = task.state == "failed"
+                sign = glyphs.done if task.state == "done" else glyphs.ended if failed else glyphs.idle
+                self._say(event, words, "bad" if failed else "dim", sign)
             self._background[task.id] = task.state
 
     # ----------------------------------------------------------------------------------------------------------- places
@@ -286,7 +293,7 @@ class Folding:
     def update(self, session: SessionView) -> None:
         old = self._session
         self._session = session
-        self.look.tree, self.look.operator = tree_of(session), session.operator
+        self.look.tree, self.look.operator, self.look.agent = tree_of(session), session.operator, session.agent
         if old is None or old.turns != session.turns:
             self._views = {view.id: view for view in session.turns}
         self._tell_turns()
@@ -362,8 +369,16 @@ class Folding:
         unnamed = [view for view in session.decisions if not view.request]
         nearest = alike(list(self._decisions.values()), unnamed) if unnamed else {}
         for request, block in self._decisions.items():
-            if block.tell(by_request.get(request) or nearest.get(request)):
+            view = by_request.get(request) or nearest.get(request)
+            if block.tell(view):
                 self.touch(block)
+            self._tell_tool(block)
+
+    def _tell_tool(self, block: DecisionBlock) -> None:
+        """A call that was asked about: its wait for the answer is not its own time, and a no is no failure."""
+        tool = self._tools.get(block.asked.call or "")
+        if tool is not None and tool.asked(block.asked.request, refused=block.refused, waited=block.waited):
+            self.touch(tool)
 
     # ------------------------------------------------------------------------------------------------------------ folds
 
@@ -457,10 +472,6 @@ def _index(blocks: list[Block], block: Block) -> int:
     return next(number for number in range(len(blocks) - 1, -1, -1) if blocks[number] is block)
 
 
-def _ours(words: str, style: str) -> Line:
-    return Line(((words, style),), ("  ", ""), ("  ", ""), ours=True)
-
-
 _DOES: dict[type, Callable[[Folding, FeedEvent, Any], object]] = {
     base.TextDelta: Folding._text_delta,
     base.TextBlock: Folding._text_block,
@@ -479,6 +490,9 @@ _DOES: dict[type, Callable[[Folding, FeedEvent, Any], object]] = {
     base.TurnBegunByAgent: lambda folding, event, said: None,
     base.Compacted: lambda folding, event, said: folding._say(event, compacted_words(said)),
     base.ConversationChanged: lambda folding, event, said: folding._say(event, "a new conversation begins"),
+    base.CannotStart: lambda folding, event, said: folding._say(
+        event, f"the agent would not begin: {one_line(said.text)}", "bad"
+    ),
     base.ProtocolFault: lambda folding, event, said: folding._say(
         event, f"what the agent sends can not be read: {one_line(said.what)}", "bad"
     ),

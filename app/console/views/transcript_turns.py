@@ -8,7 +8,7 @@ from app.console.views.transcript_lines import Line
 from app.console.views.transcript_words import Look, decision_lines, turn_header
 from coordinator.api import DecisionView, TurnView
 from coordinator.drivers.base import DecisionAsked
-from store.vocab import DecisionId, MicroUsd, Millis, TurnId
+from store.vocab import DecisionId, DecisionKind, DecisionState, MicroUsd, Millis, TurnId
 
 _SAME_TIME = 30_000
 """Milliseconds between an event and its ledger row, at most."""
@@ -62,6 +62,21 @@ class DecisionBlock(Block):
             return False
         self._view = view
         return True
+
+    @property
+    def refused(self) -> str:
+        """Why what was asked for was not done: ``denied``, ``not run`` where nobody answered; '' for neither."""
+        view = self._view
+        if view is not None and view.answer:
+            return "denied" if view.answer.startswith(("deny", "denied")) else ""
+        gone = view is not None and view.state is DecisionState.WITHDRAWN
+        return "not run" if gone and self.asked.kind is DecisionKind.PERMISSION else ""
+
+    @property
+    def waited(self) -> int:
+        """Milliseconds until it was answered; 0 while it is not."""
+        view = self._view
+        return max(view.answered_at - view.asked_at, 0) if view is not None and view.answered_at is not None else 0
 
     def withdraw(self, why: str) -> None:
         self._withdrawn = why

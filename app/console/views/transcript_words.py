@@ -10,6 +10,7 @@ from app.console.views.text import excerpt, one_line
 from app.console.views.transcript_lines import Line, Run, source_line
 from app.console.views.transcript_stream import gap_line, volume
 from app.wording import (
+    by_rule,
     clock,
     clock_seconds,
     decision_state,
@@ -41,6 +42,8 @@ class Look:
     glyphs: Glyphs = UNICODE
     tree: str = ""
     operator: str = ""
+    agent: str = ""
+    """The profile's name: some remedies are a command of its own."""
     opened: set[str] = field(default_factory=set)
     """Targets of the folds that are open."""
     closed: set[str] = field(default_factory=set)
@@ -123,6 +126,11 @@ def decision_outcome(view: DecisionView | None, withdrawn: str | None) -> str:
     return decision_state(view)
 
 
+def outcome_words(view: DecisionView) -> str:
+    """As ``decision_outcome``, without who and when."""
+    return _past(view.answer) if view.state in _ANSWERED and view.answered_by else decision_state(view)
+
+
 def _past(answer: str) -> str:
     """The option that was taken, as something that was done."""
     for word, done in (("allow", "allowed"), ("deny", "denied"), ("approve", "approved"), ("revise", "sent back")):
@@ -138,16 +146,27 @@ def decision_lines(
     waits = view is not None and view.state is DecisionState.OPEN
     opened = target in look.opened
     verb = {DecisionKind.QUESTION: "asked", DecisionKind.PARK: "stopped to ask you"}.get(asked.kind, "asked")
-    title = one_line(asked.title, 120)
+    # A question says more than its heading, which may be one word.
+    title = one_line(asked.questions[0].text if len(asked.questions) == 1 else asked.title, 120)
     title = title[:1].lower() + title[1:]
-    runs: list[Run] = [(f"{look.glyphs.needs} ", "needs" if waits else "dim"), (f"{verb}: {title}", "asked")]
+    outcome = decision_outcome(view, withdrawn)
+    runs: list[Run] = [(f"{look.glyphs.needs} ", "needs" if waits else "dim")]
+    right: list[Run] = []
+    # What came of it stands first, where no narrow screen cuts it; who answered, and when, at the right.
+    if view is not None and view.state in _ANSWERED and view.answered_by:
+        most = 44 if by_rule(view) else 20
+        who = "" if view.answered_by == look.operator else f"by {one_line(view.answered_by, most)} "
+        when = clock_seconds(view.answered_at) if view.answered_at is not None else ""
+        runs += [(_past(view.answer), "asked"), (f" · {title}", "dim")]
+        right.append((f"{who}{when}".rstrip(), "dim"))
+    elif waits or not outcome:
+        runs.append((f"{verb}: {title}", "asked"))
+        right.append((outcome, "needs" if waits else "dim"))
+    else:
+        runs += [(outcome, "asked"), (f" · {title}", "dim")]
     if asked.subject and asked.kind is DecisionKind.PERMISSION:
         runs.append((f"  {title_of_subject(asked.subject, look.tree)}", "dim"))
-    outcome = decision_outcome(view, withdrawn)
-    style = "needs" if waits else "dim"
-    lines = [
-        Line(tuple(runs), right=((outcome, style), look.sign(opened)), fold=True, ours=True, target=target),
-    ]
+    lines = [Line(tuple(runs), right=(*right, look.sign(opened)), fold=True, ours=True, target=target)]
     if opened:
         lead = ("    ", "")
         cut = excerpt(asked.subject, 200, 60)
@@ -199,7 +218,9 @@ def ended_lines(result: TurnResult, look: Look) -> list[Line]:
         return []
     if result.kind is TurnResultKind.INTERRUPTED:
         return [Line(((f"{look.glyphs.ended} interrupted", "dim"),), ours=True)]
-    said = failure(result.failure) if result.failure is not None else "the turn ended with an error"
+    said = "the turn ended with an error"
+    if result.failure is not None:
+        said = failure(result.failure, look.agent, resets_at=result.resets_at)
     lines = [Line(((f"{look.glyphs.ended} ", "bad"), (said, "bad")), hang=("  ", ""), ours=True)]
     told = result.failure_text.strip()
     if told:
@@ -239,8 +260,8 @@ def _thousands(tokens: int) -> str:
 
 
 def background_words(task: BackgroundTask) -> str | None:
-    said = {"done": "ended", "failed": "failed", "stopped": "was stopped"}.get(task.state)
-    return f"in the background: {one_line(task.title, 160)} {said}" if said else None
+    said = {"done": "has ended", "failed": "failed", "stopped": "was stopped"}.get(task.state)
+    return f"the background task {said}: {one_line(task.title, 160)}" if said else None
 
 
 def unreadable_words(lines: int, size: int) -> str:

@@ -105,6 +105,17 @@ class Card(Vertical):
         return self._opened
 
     @property
+    def folded(self) -> bool:
+        """There is more of it than is shown, or was until it was opened."""
+        return self._opened or (self._picture is not None and self._picture.max_offset > 0)
+
+    @property
+    def digits(self) -> int:
+        """The highest digit that it takes; 0 where nothing is asked."""
+        keys = [one.key for one in self._face.options] if self._face is not None else []
+        return max((int(key) for key in keys if key.isdigit()), default=0)
+
+    @property
     def said(self) -> str:
         return self._state.said
 

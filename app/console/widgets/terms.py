@@ -15,7 +15,16 @@ from app.console.widgets.lines import Lines
 from coordinator.api import Proposal
 from store.vocab import Millis
 
-VERBS = {"enter": "start", "tab": "preset", "e": "form", "a": "added", "t": "tree", "d": "practice", "escape": "back"}
+VERBS = {
+    "enter": "start",
+    "tab": "preset",
+    "e": "form",
+    "a": "added",
+    "t": "tree",
+    "r": "rules",
+    "d": "practice",
+    "escape": "back",
+}
 
 
 class TermsBar(Lines, can_focus=True):

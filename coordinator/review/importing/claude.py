@@ -19,6 +19,7 @@ from coordinator.drivers.claude_results import failure_of
 from coordinator.drivers.claude_state import PlanItem
 from coordinator.drivers.claude_tools import PLAN_TOOLS, apply_task_call, output_text, plan_items, title_of, todo_items
 from coordinator.drivers.json_fields import Json, mapping, text, whole
+from coordinator.prices import Tokens, count
 from coordinator.review.importing import decoding
 from coordinator.review.importing.said import (
     About,
@@ -33,7 +34,6 @@ from coordinator.review.importing.said import (
     Spends,
     key,
 )
-from coordinator.review.importing.spent import Tokens, count
 from store.vocab import Millis, TurnResultKind, TurnSource
 
 LOCAL: Final = "local-command"

@@ -16,6 +16,7 @@ import msgspec
 
 from coordinator.drivers import base
 from coordinator.drivers.json_fields import Json, mapping, objects, text, whole, words
+from coordinator.prices import Tokens, count
 from coordinator.review.importing import decoding
 from coordinator.review.importing.said import (
     About,
@@ -29,7 +30,6 @@ from coordinator.review.importing.said import (
     Spends,
     key,
 )
-from coordinator.review.importing.spent import Tokens, count
 from store.vocab import FailureKind, Millis, TurnResultKind
 
 BOOKKEEPING: Final = frozenset({"session_meta", "world_state", "ghost_snapshot", "state_snapshot"})

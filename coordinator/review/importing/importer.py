@@ -15,11 +15,11 @@ from coordinator.clock import Clock
 from coordinator.custody.processes import identity_of
 from coordinator.ids import Ids
 from coordinator.incarnation import is_gone
+from coordinator.prices import Prices
 from coordinator.redaction import Redactor, secrets_of
 from coordinator.review.importing import files
 from coordinator.review.importing.files import Found, Problem, Session, Trouble
 from coordinator.review.importing.helpers import HelperNotes
-from coordinator.review.importing.prices import Prices
 from coordinator.review.importing.reading import House, SessionReading, Standing
 from coordinator.review.importing.writing import Writer
 from store import entries, identity, imported, imports, incarnations

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from coordinator import eventcodec
 from coordinator.drivers import base
+from coordinator.prices import Prices
 from coordinator.proposing import retitle
 from coordinator.redaction import Redactor
 from coordinator.review.importing import files
 from coordinator.review.importing.blocks import Blocks, Taken
 from coordinator.review.importing.files import Session
 from coordinator.review.importing.helpers import HelperNotes
-from coordinator.review.importing.prices import Prices
 from coordinator.review.importing.said import About, Begins, Ends, Happens, Helper, Line, Reader, Said, Spends, key
 from coordinator.review.importing.turn import OpenTurn, turn_id
 from coordinator.review.importing.writing import Owner, Writer

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from coordinator.drivers.base import AgentEvent
-from coordinator.review.importing.spent import Tokens
+from coordinator.prices import Tokens
 from store.vocab import FailureKind, Millis, TurnResultKind, TurnSource
 
 

@@ -4,10 +4,9 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from coordinator.prices import Prices, Tokens
 from coordinator.review.importing.claude import COMPACT, LOCAL
-from coordinator.review.importing.prices import Prices
 from coordinator.review.importing.said import Begins, Ends, Spends
-from coordinator.review.importing.spent import Tokens
 from store.imported import ImportedTurn, TurnDigest
 from store.vocab import CostKnowledge, MicroUsd, Millis, TurnId, TurnResultKind
 

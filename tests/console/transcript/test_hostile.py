@@ -52,6 +52,7 @@ EVENTS: dict[str, Callable[[str], list[base.AgentEvent]]] = {
     ],
     "permission": lambda s: [asked(subject=s, title=s)],
     "notice": lambda s: [base.Notice(text=s), base.Unknown(raw=s), base.ProtocolFault(what=s)],
+    "no": lambda s: [base.CannotStart(failure=FailureKind.UNKNOWN, text=s)],
     "retry": lambda s: [base.RetryNotice(attempt=1, of=2, wait_seconds=1.0, why=s)],
     "limit": lambda s: [base.LimitNotice(status="warning", kind=s)],
     "background": lambda s: [
@@ -109,6 +110,7 @@ def test_every_event_with_text_is_tried() -> None:
         "Stderr",
         "TurnAccepted",
         "ThoughtDelta",
+        "ScreenWaits",
     }
     tried = {type(event).__name__ for make in EVENTS.values() for event in make("x")}
     kinds = base.AgentEvent.__args__  # type: ignore[attr-defined]

@@ -276,17 +276,51 @@ def test_a_decision_stays_as_a_line_of_history() -> None:
     request = asked(subject="rm -rf build")
     view = session(turn(1), decisions=(answered(request),))
     assert transcript([request], view, width=80)[3] == (
-        "◆ asked: run a command?  rm -rf build           allowed once by Ada 09:31:02   ▸"
+        "◆ allowed once · run a command?  rm -rf build                       09:31:02   ▸"
     )
+    # Who it was is told where it was somebody else; what came of it is not cut, however narrow it gets.
+    other = session(turn(1), decisions=(answered(request, answered_by="Bo"),))
+    assert transcript([request], other, width=80)[3].endswith("by Bo 09:31:02   ▸")
+    assert transcript([request], view, width=40)[3].startswith("◆ allowed once")
+    assert transcript([request], session(turn(1), decisions=(decision(request),)), width=80)[3] == (
+        "◆ asked: run a command?  rm -rf build                          waits for you   ▸"
+    )
+
+
+@pytest.mark.parametrize(
+    ("became", "told"),
+    [
+        (lambda request: answered(request, "deny"), "○ Edit menu.py  denied ▸"),
+        (lambda request: decision(request, DecisionState.WITHDRAWN), "○ Edit menu.py  not run ▸"),
+        (lambda request: answered(request), "■ Edit menu.py  failed ▸"),
+    ],
+)
+def test_what_was_not_allowed_has_not_failed(became: object, told: str) -> None:
+    request = asked(subject="menu.py", tool="Edit", call="e")
+    view = session(turn(1), decisions=(became(request),))  # type: ignore[operator]
+    events = (started("e", "Edit", "menu.py"), request, finished("e", "no", ok=False))
+    row = next(row for row in transcript(events, view) if "Edit" in row)
+    assert row.split() == told.split()
+
+
+def test_a_tool_is_not_charged_with_the_wait_for_its_answer() -> None:
+    request = asked(subject="make", call="c")
+    script = Script().say(started("c", "Bash", "make"), request).say(finished("c", "ok"), after=60)
+    begun = script.events[0].at
+    model = TranscriptModel()
+    waited = answered(request, asked_at=begun, answered_at=begun + 57_000)
+    model.show(session(turn(1), decisions=(waited,)), script.page())
+    took = float(next(row for row in shown(model) if "make" in row).split()[-2].removesuffix("s"))
+    assert took == pytest.approx((script.events[-1].at - begun - 57_000) / 1000, abs=0.1) and took < 20
 
 
 @pytest.mark.parametrize(
     ("view", "said"),
     [
         (lambda r: decision(r), "waits for you"),
-        (lambda r: answered(r, "deny"), "denied by Ada 09:31:02"),
-        (lambda r: answered(r, "allow for this run"), "allowed for this run by Ada 09:31:02"),
-        (lambda r: answered(r, "the second"), "answered “the second” by Ada 09:31:02"),
+        (lambda r: answered(r, "deny"), "◆ denied · run a command?"),
+        (lambda r: answered(r, "allow for this run"), "◆ allowed for this run · run a command?"),
+        (lambda r: answered(r, "the second"), "◆ answered “the second” · run a command?"),
         (lambda r: decision(r, DecisionState.WITHDRAWN), "no longer asked"),
         (lambda r: decision(r, DecisionState.UNCERTAIN), "outcome unknown: the agent was cut off"),
         (
@@ -312,8 +346,8 @@ def test_the_same_question_twice_has_its_own_outcome_each_time() -> None:
     model.show(session(turn(1), decisions=(second, first)), script.page(start=1))
     assert ["denied" in row for row in shown(model, 100)[3:]] == [True, False]
     model.prepend(script.page(stop=1))
-    told = [row.split("?")[1] for row in shown(model, 100)[3:]]
-    assert "allowed once" in told[0] and "denied" in told[1] and "Ada" not in told[2]
+    told = [row.split("?")[0] for row in shown(model, 100)[3:]]
+    assert "allowed once" in told[0] and "denied" in told[1] and told[2].startswith("◆ asked")
 
 
 def test_a_withdrawn_request_says_so_though_no_view_tells_it() -> None:
@@ -348,12 +382,12 @@ def test_notices_are_one_dim_line_each_and_retries_take_each_others_place() -> N
             tasks=(base.BackgroundTask(id="1", kind="shell", title="pytest --watch", state="done"),)
         ),
     ) == [
-        "  trying again in 4s, attempt 2 of 10: overloaded",
-        "  the account's limit is reached (five hour, until 12:00)",
-        "  the conversation was shortened: 160k → 22k tokens",
+        "· trying again in 4s, attempt 2 of 10: overloaded",
+        "· the account's limit is reached (five hour, until 12:00)",
+        "· the conversation was shortened: 160k → 22k tokens",
         "  fell back to another model",
-        "  2 unreadable lines kept (123 bytes)",
-        "  in the background: pytest --watch ended",
+        "· 2 unreadable lines kept (123 bytes)",
+        "✓ the background task has ended: pytest --watch",
     ]
 
 
@@ -365,7 +399,8 @@ def test_an_error_says_what_to_do_and_the_agents_own_words() -> None:
     assert rows == [
         "  half an ans",
         "",
-        "■ the account's limit is reached: start again when it resets",
+        "■ the account's limit is reached: start again when it resets; /usage in",
+        "  claude says when",
         "  429 slow down",
     ]
 

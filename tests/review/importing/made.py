@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from coordinator import prices
 from coordinator.clock import RealClock
 from coordinator.ids import RealIds
-from coordinator.review.importing import prices
+from coordinator.prices import Prices
 from coordinator.review.importing.importer import Importer, Report, Wish
-from coordinator.review.importing.prices import Prices
 from store.db import read_ledger
 from store.verify import Difference, verify
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.review.importing import prices
+from coordinator import pricefile, prices
+from coordinator.prices import Tokens
 from coordinator.review.importing.claude import tokens_of
 from coordinator.review.importing.codex import tokens_of as codex_tokens_of
-from coordinator.review.importing.spent import Tokens
 from store.refusal import Refusal
 from tests.review.importing.made import OTHER, Talk, imported, told, words
 
@@ -115,7 +115,7 @@ def test_the_operators_prices_go_over_the_built_in_ones(tmp_path: Path) -> None:
     path = tmp_path / "prices.toml"
     path.write_text('dated = "2027-01-01"\n[models."some-new-model"]\ninput = 2\noutput = 8.5\n[models."gpt-5"]\n'
                     "input = 1.0\noutput = 2.0\ncache_read = 0.5\n")  # fmt: skip
-    table = prices.load(path)
+    table = pricefile.load(path)
     assert isinstance(table, prices.Prices)
     assert (table.dated, table.own) == ("2027-01-01", True)
     tokens = Tokens(fresh=100, read=100, written=100, written_long=100, said=100)
@@ -130,12 +130,12 @@ def test_the_operators_prices_go_over_the_built_in_ones(tmp_path: Path) -> None:
 def test_prices_that_cannot_be_read_are_refused_by_file(tmp_path: Path, text: str) -> None:
     path = tmp_path / "prices.toml"
     path.write_bytes(text.encode("latin-1"))
-    table = prices.load(path)
+    table = pricefile.load(path)
     assert isinstance(table, Refusal)
     assert table.facts["file"] == str(path)
 
 
 def test_without_a_file_the_built_in_table_stands_with_its_date(tmp_path: Path) -> None:
-    table = prices.load(tmp_path / "none.toml")
+    table = pricefile.load(tmp_path / "none.toml")
     assert isinstance(table, prices.Prices)
     assert (table.dated, table.own) == (prices.DATED, False)

@@ -1,8 +1,10 @@
-"""What tokens cost: a table with a date on it, and the operator's own (``prices.toml``) over it.
+"""What tokens are and what they cost: one definition, a table with a date on it, and the operator's own over it.
 
-Transcripts tell tokens and hardly ever money, so every cost of an imported turn is an estimate and is marked as one. A
-model that no table has costs an unknown amount, which is not nothing. Long-context and priority surcharges, batch
-discounts and subscriptions are not in here: it is what the tokens cost by the list.
+Agents that tell tokens and no money are reckoned by it, held ones and imported transcripts alike; every cost that comes
+from here is an estimate and is marked as one. A model that no table has costs an unknown amount, which is not nothing.
+Long-context and priority surcharges, batch discounts and subscriptions are not in here: it is what the tokens cost by
+the list. Each protocol's own way of counting is brought to ``Tokens`` where its lines are read; added up two ways, the
+same session has two costs. No file is opened here (``coordinator.pricefile``).
 
     dated = "2026-12-01"
 
@@ -18,15 +20,14 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
 
-from coordinator.review.importing.spent import Tokens
-from store.refusal import Refusal
-from store.vocab import MicroUsd, RefusalReason
+from store.vocab import MicroUsd
 
+LARGEST: Final = 1 << 40
+"""A count beyond it is no count: it would not fit into a sum of 64 bits."""
 DATED: Final = "2026-11-29"
 """When the table below was drawn up: for Claude from what the agent itself reports for known tokens (2.1.332; older
 models 2.1.197), for the others from the prices that were published."""
@@ -76,6 +77,50 @@ _TABLE: Final[Mapping[str, tuple[float, float, float, float, float]]] = {
 
 _BEFORE: Final = re.compile(r"\A(?:.*/|(?:[a-z]{2,6}\.)?anthropic\.)")
 _AFTER: Final = re.compile(r"(?:\[[^\]]*\]|-v\d+(?::\d+)?|-latest|[-@]\d{8}|-\d{4}-\d{2}-\d{2})\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tokens:
+    fresh: int = 0
+    """Input that came from no cache and went into none."""
+    read: int = 0
+    """Input that a cache had."""
+    written: int = 0
+    """Input that was put into a cache for a short while."""
+    written_long: int = 0
+    """The same for an hour, which costs more."""
+    said: int = 0
+    """Output, its reasoning included."""
+    searches: int = 0
+    """Searches of the web that the model's host made, each with a price of its own."""
+
+    def __add__(self, other: "Tokens") -> "Tokens":
+        return Tokens(
+            fresh=self.fresh + other.fresh,
+            read=self.read + other.read,
+            written=self.written + other.written,
+            written_long=self.written_long + other.written_long,
+            said=self.said + other.said,
+            searches=self.searches + other.searches,
+        )
+
+    def larger(self, other: "Tokens") -> "Tokens":
+        """Of two tellings about the same answer: a streamed answer is told before it is complete, and again after."""
+        return Tokens(
+            fresh=max(self.fresh, other.fresh),
+            read=max(self.read, other.read),
+            written=max(self.written, other.written),
+            written_long=max(self.written_long, other.written_long),
+            said=max(self.said, other.said),
+            searches=max(self.searches, other.searches),
+        )
+
+
+def count(value: object) -> int:
+    """A number of tokens; what is none counts as nothing told."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST:
+        return 0
+    return int(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,20 +187,14 @@ def built_in() -> Prices:
     return Prices(models=models, dated=DATED)
 
 
-def load(path: Path) -> Prices | Refusal:
-    """The table with the operator's own prices over it, where there is such a file."""
+def parse(toml: str) -> Prices | str:
+    """The table with the operator's own prices over it; or what is wrong with them, in words."""
     try:
-        told = msgspec.convert(tomllib.loads(path.read_bytes().decode("utf-8")), _File, strict=False)
-    except FileNotFoundError:
-        return built_in()
-    except UnicodeDecodeError:
-        return _invalid(path, "it is not UTF-8 text")
+        told = msgspec.convert(tomllib.loads(toml), _File, strict=False)
     except tomllib.TOMLDecodeError as problem:
-        return _invalid(path, f"it is not TOML: {problem}")
+        return f"it is not TOML: {problem}"
     except msgspec.ValidationError as problem:
-        return _invalid(path, str(problem).replace("`", "'"))
-    except OSError as problem:
-        return _invalid(path, f"it cannot be read: {(problem.strerror or str(problem)).lower()}")
+        return str(problem).replace("`", "'")
     models = dict(built_in().models)
     for name, one in told.models.items():
         write = one.input if one.cache_write is None else one.cache_write
@@ -167,7 +206,3 @@ def load(path: Path) -> Prices | Refusal:
             cache_write_1h=write if one.cache_write_1h is None else one.cache_write_1h,
         )
     return Prices(models=models, dated=told.dated or DATED, own=True)
-
-
-def _invalid(path: Path, problem: str) -> Refusal:
-    return Refusal(RefusalReason.CONFIG_INVALID, {"file": str(path), "key": "", "problem": problem})

@@ -1,0 +1,206 @@
+"""Any agent that speaks the Agent Client Protocol, held on its standard streams: what is written to it.
+
+This file encodes; ``acp_stream`` and its neighbours read. What is peculiar to single agents is in ``acp_agents``. No
+I/O, clock or randomness may come in: ids are made from what the ledger knows, so that an answer finds its question
+after a console was restarted.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from coordinator.drivers import acp_asks, acp_start, jsonrpc
+from coordinator.drivers.acp_agents import ASK, MODES, PLAN
+from coordinator.drivers.acp_state import State
+from coordinator.drivers.acp_stream import TURN, heard_as, read_line
+from coordinator.drivers.base import (
+    AgentEvent,
+    Answer,
+    Capabilities,
+    ControlAcked,
+    ControlWrite,
+    Image,
+    Start,
+    Unknown,
+)
+from coordinator.drivers.json_fields import Json
+from coordinator.drivers.lines import LineSplitter
+from store.vocab import MicroUsd, TurnId
+
+_ADDRESS: Final = b'"sessionId":""'
+"""Where the conversation's name goes. It stands before the text, and within the text its quotes would be escaped."""
+_SLASH: Final = re.compile(r"\A/(\S+)")
+_TOLD: Final = "told by the agent as it goes"
+_MAY_TELL: Final = "told by some agents of this kind"
+
+
+class AcpDriver:
+    """One process of one agent, from its first byte to its last."""
+
+    def __init__(self, instance: str = "fp") -> None:
+        """``instance``: unique in the run for each driver made (generation and epoch); ids of writes begin with it."""
+        self._instance = instance
+        self._state = State()
+        self._lines = LineSplitter()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """As much as is known now: of the kind, then of the agent that is started, then of what it says of itself."""
+        ways = acp_start.ways(self._state)
+        if ways.tells_cost or self._state.cost is not None:
+            note = _TOLD
+        else:
+            note = _MAY_TELL if ways.tells_cost is None and not self._state.profile else ""
+        return replace(
+            _ALL,
+            cost_note=note,
+            modes=MODES if ways.plan else (ASK,),
+            resumes=ways.resumes,
+            takes_images=self._state.takes_images is not False,
+        )
+
+    # ---------------------------------------------------------------------------------------------------- starting
+
+    def argv(self, start: Start) -> Sequence[str]:
+        state = self._state
+        state.profile, state.cwd = start.agent, start.cwd
+        state.session_wanted = start.session if start.resume else ""
+        state.fork = start.resume and start.fork
+        state.mode_wanted = start.mode if start.mode in MODES else ASK
+        state.model_wanted = start.model or ""
+        return (start.program, *start.extra_args)
+
+    def environment(self) -> tuple[Mapping[str, str], frozenset[str]]:
+        return dict(acp_start.ways(self._state).environment), frozenset()
+
+    def opening(self) -> Sequence[ControlWrite]:
+        return (ControlWrite(id=self._next(), data=acp_start.initialize()),)
+
+    # ----------------------------------------------------------------------------------------------------- reading
+
+    def feed(self, data: bytes) -> Sequence[AgentEvent]:
+        out: list[AgentEvent] = []
+        for line in self._lines.feed(data):
+            read_line(self._state, line, out)
+        return out
+
+    def quiet(self) -> Sequence[AgentEvent]:
+        return ()
+
+    def feed_end(self) -> Sequence[AgentEvent]:
+        rest = self._lines.take_rest()
+        out: list[AgentEvent] = []
+        if rest.strip():
+            if jsonrpc.read(rest) is not None:
+                # Only its line end is missing: an answer read here is a turn settled.
+                read_line(self._state, rest, out)
+            else:
+                out.append(Unknown(raw=rest.decode("utf-8", "replace")))
+        return out
+
+    # ----------------------------------------------------------------------------------------------------- writing
+
+    def turn(self, turn: TurnId, text: str, images: Sequence[Image] = ()) -> bytes:
+        """The prompt, not yet addressed. Called again for a turn in flight (after a restart) it changes nothing."""
+        if turn not in (*self._state.sent, *self._state.settled):
+            self._state.sent.append(turn)
+        blocks: list[Json] = [{"type": "text", "text": text}]
+        for image in images:
+            data = base64.b64encode(image.data).decode()
+            blocks.append({"type": "image", "mimeType": image.media_type.value, "data": data})
+        params: Json = {"sessionId": "", "prompt": blocks}
+        return jsonrpc.request(f"{TURN}{turn}", "session/prompt", params, versioned=True)
+
+    def addressed(self, data: bytes) -> bytes:
+        name = json.dumps(self._state.native_id).encode("ascii")
+        return data.replace(_ADDRESS, b'"sessionId":' + name, 1)
+
+    def answer(self, request: str, answer: Answer) -> bytes:
+        data = acp_asks.answer(self._state.asks.get(request), request, answer)
+        acp_asks.taken(self._state, request)
+        return data
+
+    def interrupt(self) -> ControlWrite:
+        """A cancel has no answer of its own: it is heard when the prompt is answered."""
+        cancel = self._cancel() + self._cancel_asks()
+        for ask in self._state.asks.values():
+            ask.answered = True
+        heard = heard_as(self._state.sent[0]) if self._state.sent else ""
+        return ControlWrite(id=self._next(), data=cancel, heard_as=heard)
+
+    def stop_background(self) -> Sequence[ControlWrite]:
+        return ()
+
+    def set_mode(self, mode: str) -> ControlWrite:
+        wanted = acp_start.mode_id(self._state, mode) or mode
+        return self._control(f"mode {wanted}", *acp_start.mode_request(self._state, wanted))
+
+    def set_model(self, model: str) -> ControlWrite:
+        wanted = acp_start.model_id(self._state, model)
+        return self._control(f"model {wanted}", *acp_start.model_request(self._state, wanted))
+
+    def ask_cost(self) -> ControlWrite:
+        """Never needed: the protocol has no such question, and this driver does not say that it reports costs."""
+        return ControlWrite(id=self._next(), data=b"")
+
+    def cost_told(self, acked: ControlAcked) -> MicroUsd | None:
+        return None
+
+    def farewell(self) -> bytes:
+        """Open requests answered as cancelled, and the turn with them; the end of its input ends the agent."""
+        working = self._state.sent or self._state.asks or self._state.by_agent
+        if not self._state.native_id or not working:
+            return b""
+        return self._cancel() + self._cancel_asks()
+
+    def slash(self, text: str) -> str | None:
+        found = _SLASH.match(text)
+        return found.group(1) if found and found.group(1) in self._state.commands else None
+
+    # -------------------------------------------------------------------------------------------------- the snapshot
+
+    def snapshot(self) -> bytes:
+        self._state.rest = self._lines.rest()
+        return msgspec.json.encode(self._state)
+
+    def restore(self, state: bytes) -> None:
+        self._state = msgspec.json.decode(state, type=State)
+        self._lines = LineSplitter(self._state.rest)
+
+    # ----------------------------------------------------------------------------------------------------- internals
+
+    def _next(self) -> str:
+        self._state.controls += 1
+        return f"{self._instance}-{self._state.controls}"
+
+    def _control(self, what: str, method: str, params: Json) -> ControlWrite:
+        """``what``: said again by the agent with its answer, so that whoever reads that knows what it is about."""
+        id = self._next()
+        return ControlWrite(id=id, data=jsonrpc.request(f"{id} {what}", method, params, versioned=True))
+
+    def _cancel(self) -> bytes:
+        return jsonrpc.notification("session/cancel", {"sessionId": self._state.native_id}, versioned=True)
+
+    def _cancel_asks(self) -> bytes:
+        open_ = ((request, ask) for request, ask in self._state.asks.items() if not ask.answered)
+        return b"".join(acp_asks.cancelled(ask, request) for request, ask in open_)
+
+
+_ALL: Final = Capabilities(
+    reports_cost=False,
+    asks_permission=True,
+    asks_questions=True,
+    interrupts=True,
+    resumes=True,
+    streams_text=True,
+    raises_cap_live=True,
+    modes=(ASK, PLAN),
+    sets_model=True,
+    takes_images=True,
+    farewell_ends=False,
+)
