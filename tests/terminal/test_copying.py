@@ -129,8 +129,9 @@ def test_a_drag_selects_and_ctrl_c_copies_it_to_the_terminal() -> None:
     try:
         terminal.until(b"THE ANSWER")
         terminal.read(0.5)
-        row = where(terminal.all, b"THE ANSWER")
-        for data in (mouse(0, 37, row), mouse(32, 45, row), mouse(32, 60, row), mouse(0, 60, row, "m")):
+        row, column = where(terminal.all, b"THE ANSWER")
+        ends = column + len("THE ANSWER to all")
+        for data in (mouse(0, column, row), mouse(32, column + 8, row), mouse(32, ends, row), mouse(0, ends, row, "m")):
             terminal.child.send(data)
             terminal.read(0.1)
         terminal.child.send(b"\x03")
@@ -142,13 +143,14 @@ def test_a_drag_selects_and_ctrl_c_copies_it_to_the_terminal() -> None:
         terminal.child.close(force=True)
 
 
-def where(raw: bytes, words: bytes) -> int:
-    """The row of the screen in which these stand, from 1."""
+def where(raw: bytes, words: bytes) -> tuple[int, int]:
+    """The row and the column of the screen in which these begin, from 1."""
     import pyte
 
     screen = pyte.Screen(100, 30)
     pyte.ByteStream(screen).feed(raw)
-    return next(at for at, row in enumerate(screen.display, 1) if words.decode() in row)
+    shown = words.decode()
+    return next((at, row.index(shown) + 1) for at, row in enumerate(screen.display, 1) if shown in row)
 
 
 def test_m_gives_the_mouse_to_the_terminal_and_takes_it_back() -> None:
