@@ -45,7 +45,7 @@ from coordinator.drivers.base import Allow
 from coordinator.profiles import builtin
 from coordinator.rehearsal.scratch import make_scratch_repository
 from store.refusal import Refusal
-from store.vocab import RunId
+from store.vocab import MicroUsd, RunId
 from tests.console.driving import alone, ripe_card, settled, typed
 from tests.console.review.opened import Reviewed
 from tests.waiting import eventually
@@ -144,10 +144,15 @@ class Album:
         except AssertionError:
             raise AssertionError(f"never seen; last: {self.session(run)}") from None
 
-    async def begin(self, brief: str, title: str, *, worktree: bool = True) -> RunId:
+    async def begin(self, brief: str, title: str, *, budget: MicroUsd | None = None) -> RunId:
         proposal = await self.order(
             Propose(
-                instruction=brief, repository=str(self.repository), agent="practice", preset="normal", worktree=worktree
+                instruction=brief,
+                repository=str(self.repository),
+                agent="practice",
+                preset="normal",
+                budget=budget,
+                worktree=True,
             )
         )
         assert isinstance(proposal, Proposal), proposal
@@ -215,6 +220,7 @@ async def draw(home: Path) -> None:
             await driving(album)
             await answering(album)
             await stopping(album)
+            await waiting(album)
         light = ConsoleOptions(repository=str(repository), home=str(home), now=RealClock().now, theme="light")
         app = FootplateApp(backend, light)
         async with app.run_test(size=WIDE) as pilot:
@@ -310,6 +316,20 @@ async def stopping(album: Album) -> None:
     await album.press("escape")
     await album.press("ctrl+right_square_bracket")
     await album.picture("stop-all")
+    await album.press("escape")
+
+
+async def waiting(album: Album) -> None:
+    """One that holds at its budget, and all that waits, in one list."""
+    spent = await album.begin("Go over the docs.", "docs, once more", budget=MicroUsd(300_000))
+    await album.until(spent, lambda one: one.at_budget)
+    await album.app.deeds.viewing.view(spent)
+    await eventually(lambda: album.app.drive.card.shown)
+    await album.press("tab")
+    await ripe_card(album.app)
+    await album.picture("budget")
+    await album.press("escape", "escape", "a")
+    await album.picture("attention")
     await album.press("escape")
 
 

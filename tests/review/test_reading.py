@@ -36,8 +36,8 @@ from tests.coordinator.held import Holding, bash, holding, script
 from tests.store.scenes import NOON, Ticks, admitted, event, in_memory, later, said
 
 LIVE_ONLY = {"models", "modes", "commands", "own_screen", "last_event_at", "changed", "changes_known",
-             "context_used", "context_size", "plan", "background", "processes", "ending", "status", "handoff", "tools", "mode",
-             "finishing", "takes_images"}  # fmt: skip
+             "context_used", "context_size", "plan", "background", "processes", "ending", "status", "handoff",
+             "tools", "mode", "finishing", "takes_images"}  # fmt: skip
 """Of a session that this console held until a moment ago there is more, as its agent told it; no ledger has it."""
 
 

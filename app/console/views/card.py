@@ -223,7 +223,7 @@ def _question(decision: DecisionView, form: Form | None, width: int, glyphs: Gly
     hint = "Enter sends" if not forms.simple(form) else ""
     if question.multiple:
         # Short, for the keys after it (note, back) must fit beside it on a card of 56 cells.
-        hint = "Space, 1–9 choose   Enter sends"
+        hint = f"Space, 1–{number} choose   Enter sends"
     if count > 1:
         hint += "   ← →"
     return Face(

@@ -1,7 +1,7 @@
 """A hold that is ending, step by step, and what is said of one that has ended. Pure."""
 
 from app.console.views.glyphs import Glyphs
-from app.console.views.ink import Line, Span, cut, cut_line, indent, one_line, sides, wrap
+from app.console.views.ink import Line, Span, cells, cut, cut_line, indent, one_line, sides, wrap
 from app.wording import (
     end_reason,
     how_ended,
@@ -90,7 +90,10 @@ def ended_lines(
         ]
     keys: list[Span] = [] if letters else [Span("Esc", "blue strong"), Span(", then ", "grey")]
     for key, name in (("c", "continue"), ("l", "details"), ("s", "new session"), ("v", "review")):
-        keys += [Span(f"{key} ", "blue strong"), Span(f"{name}   ", "grey")]
+        more = [Span(f"{key} ", "blue strong"), Span(f"{name}   ", "grey")]
+        if cells((*keys, *more)) - 3 > width - 2:
+            break  # whole or not at all; the hints have the rest
+        keys += more
     rows = rows[: max(height - 1, 1)]
     rows.append(indent(tuple(keys), 2))
     return tuple(rows)
