@@ -107,7 +107,7 @@ async def test_title_hints_card_palette_and_help_say_the_operators_keys() -> Non
         assert app.keymap_problems == ()
         assert "^E" in text_of(drive.title_bar.rows) and "^O" not in text_of(drive.title_bar.rows)
         assert "F6 commands" in text_of(drive.hints.rows) and "^E next waiting" in text_of(drive.hints.rows)
-        assert "^E, then its keys" in text_of(drive.card.face_widget.rows)
+        assert "^E to answer here" in text_of(drive.card.face_widget.rows)
         await alone(app, pilot, "f6")
         assert isinstance(app.screen, Choose)
         rows = {row.value: row.key for row in app.screen._all}

@@ -140,6 +140,9 @@ async def test_deny_with_a_reason() -> None:
     async with console(full()) as (app, pilot, backend):
         await on_card(app, pilot)
         await alone(app, pilot, "3")
+        assert app.drive.card.note.placeholder == "why not"
+        assert any("Enter denies and says it   Esc back" in plain(row) for row in app.drive.card.face_widget.rows)
+        assert not {"answer", "open all"} & set(dict(hints(app.drive.situation())).values())
         await typed(app, pilot, "use the cache 1")
         assert answers(backend) == []
         await alone(app, pilot, "enter")

@@ -12,6 +12,7 @@ from app.console.starting import Wishes, wishes_of
 from app.console.views import form as forms
 from app.console.views.actions import Situation, hints, matching, offers, why_dead
 from app.console.views.card import CardState, card_picture, edited_input, face_of, offers_rule, unanswered_words
+from app.console.views.diff import diff_rows
 from app.console.views.glyphs import UNICODE
 from app.console.views.ink import Span, cells, cut, cut_path, hard_wrap, literal, one_line, plain, sides, wrap
 from app.console.views.limits import Limit, extension, limit_face, limit_of, typed_extension
@@ -162,10 +163,38 @@ def test_the_agents_own_options_are_the_only_ones_and_say_what_they_cover() -> N
     assert any(fact.text == "4 covers: commands that begin with pytest" for fact in face.reach)
 
 
+@pytest.mark.parametrize(
+    ("diff", "shown"),
+    [
+        ("--- a.py\n+++ a.py\n@@ -1,1 +1,1 @@\n-x\n+y", ["a.py", "-x", "+y"]),
+        ("--- a.py\n+++ a.py\n@@ -1,1 +1,1 @@\n-x\n@@ -9,1 +8,0 @@\n-z", None),
+        ("--- a.py\n+++ b.py\n@@ -1,1 +1,1 @@\n-x", "whole"),
+        ("@@ -1,2 +1,2 @@\n--- a.py\n+++ a.py", "whole"),
+    ],
+)
+def test_a_path_stands_once_over_its_changes_and_no_change_is_taken_for_it(diff: str, shown: object) -> None:
+    rows = [plain(row) for row in diff_rows(diff, 60)]
+    numbered = ["a.py", "@@ -1,1 +1,1 @@", "-x", "@@ -9,1 +8,0 @@", "-z"]
+    assert rows == (diff.split("\n") if shown == "whole" else shown or numbered)
+
+
 def test_the_rule_says_what_it_covers_and_how_often_it_was_used() -> None:
     decision = make_decision(rule="Bash commands that begin with pytest", rule_uses=3)
     face = face_of(decision, None, None, checkout(), 70, UNICODE)
     assert any("4 covers: Bash commands that begin with pytest, used 3 times" in fact.text for fact in face.reach)
+
+
+def test_a_path_that_made_it_ask_is_called_outside_only_where_it_is() -> None:
+    """Some agents name a path in the tree too: their own settings, say."""
+
+    def reach(path: str) -> list[str]:
+        face = face_of(make_decision(blocked_path=path), None, None, replace(checkout(), tree="/src/t"), 70, UNICODE)
+        return [span.text for span in face.reach]
+
+    for path in ("/src/t/.claude/settings.json", ".claude/settings.json", "/src/t", "/src/t/a/../b"):
+        assert reach(path) == [f"it asks because of {path}"]
+    for path in ("/etc/passwd", "/src/tt/a", "/src/t/../a", "../a", "~/.ssh/config"):
+        assert reach(path) == [f"outside what it may touch: {path}"]
 
 
 @pytest.mark.parametrize("height", range(6, 14))

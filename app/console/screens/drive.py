@@ -35,7 +35,7 @@ from app.console.widgets.searchline import SearchLine
 from app.console.widgets.sessions import SessionList, SessionTitle
 from app.console.widgets.terms import TermsBar
 from app.console.widgets.transcript import Transcript
-from app.wording import age
+from app.wording import age, trouble_words
 from coordinator.api import ConsoleSnapshot, DecisionView, Group, Proposal, SessionView
 from store.vocab import DecisionId, Millis, RunId
 
@@ -171,6 +171,7 @@ class Drive(Screen[None]):
             panel_fits=self._columns(panel=True).panel > 0 or self._columns(panel=True).beside > 0,
             digits=self.card.digits,
             folded=self.card.folded,
+            writing=self.card.writing,
         )
 
     def focus_keys(self) -> None:
@@ -371,6 +372,7 @@ class Drive(Screen[None]):
             waited=age(now - since) if since is not None else "",
             max_height=self._card_height(chosen),
             limited=limited,
+            draft=bool(self.composer.text.strip()),
         )
 
     def _card_height(self, decision: DecisionView | None) -> int:
@@ -387,6 +389,8 @@ class Drive(Screen[None]):
         if foreign(session):
             return "held by another console: write to it there"
         if ended(session):
+            if self.focus_place is Where.KEYS:
+                return "Ended: i says how to go on, s begins a new one"
             return "Ended: say how to go on, or Esc, then s for a new one"
         return ""
 
@@ -402,8 +406,8 @@ class Drive(Screen[None]):
         elif writing := self.writing_words():
             # Before all else: it must be known before Enter.
             row = (Span(cut(writing, width), "grey"),)
-        elif self.snapshot.storage_trouble:
-            row = (Span(cut(f"{self.glyphs.ended} {one_line(self.snapshot.storage_trouble)}", width), "red"),)
+        elif (trouble := self.snapshot.storage_trouble) is not None:
+            row = (Span(cut(f"{self.glyphs.ended} {one_line(trouble_words(trouble))}", width), "red"),)
         elif (general := self._general_words()) is not None:
             row = (Span(cut(general, width), "amber"),)
         elif session is not None and session.interrupting:

@@ -27,6 +27,8 @@ class Situation:
     """The highest digit that the card which is shown takes; 0 where none is."""
     folded: bool = False
     """Not all of that card is on the screen."""
+    writing: bool = False
+    """A text of that card's own is being written."""
 
     @property
     def session(self) -> SessionView | None:
@@ -71,6 +73,8 @@ def _of_its_own(action: str, at: Situation, session: SessionView | None) -> str 
             )
         case "resume":
             return None if any(one.paused for one in at.snapshot.sessions) else "nothing is paused"
+        case "answer" | "card-scroll" | "open-all" if at.writing:
+            return "you are writing: Enter sends it, Esc leaves it"
         case "card-scroll" | "open-all" if at.focus is Where.CARD:
             return None if at.folded else "all of it is shown"
         case "panel":

@@ -5,6 +5,7 @@ in the widget. No option is ever marked as the default.
 """
 
 import json
+import posixpath
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,7 +124,9 @@ def _permission(decision: DecisionView, edited: str | None, session: SessionView
     facts.insert(0, Span(f"in {one_line(short_path(session.tree, home))}", "grey"))
     reach: list[Span] = []
     if decision.blocked_path:
-        reach.append(Span(f"outside what it may touch: {one_line(decision.blocked_path)}", "amber"))
+        inside = _inside(decision.blocked_path, session.tree)
+        words = "it asks because of" if inside else "outside what it may touch:"
+        reach.append(Span(f"{words} {one_line(decision.blocked_path)}", "grey" if inside else "amber"))
     sign = uncovered(decision.input)
     if decision.offers:
         options = [
@@ -151,8 +154,16 @@ def _permission(decision: DecisionView, edited: str | None, session: SessionView
         facts=tuple(facts),
         reach=tuple(reach),
         options=tuple(options),
-        hint="e edit" if decision.editable else "",
+        hint=f"e edit {'its input' if command_of(decision.input) is None else 'the command'}"
+        if decision.editable
+        else "",
     )
+
+
+def _inside(path: str, tree: str) -> bool:
+    """By its name: some agents tell of a path that they guard themselves, in the tree too."""
+    whole = posixpath.normpath(posixpath.join(tree, path))
+    return not path.startswith("~") and (whole == tree or whole.startswith(tree.rstrip("/") + "/"))
 
 
 def _subject_rows(decision: DecisionView, edited: str | None, width: int) -> tuple[Line, ...]:
@@ -257,6 +268,10 @@ class CardState:
     said: str = ""
     """What the operator is told about his last key."""
     busy: str = ""
+    writing: str = ""
+    """What Enter does with the text that is being written on it."""
+    draft: bool = False
+    """There is one in the composer."""
     others: bool = False
 
 
@@ -274,8 +289,8 @@ def card_picture(face: Face, state: CardState, width: int, height: int, glyphs: 
     """Fit a face to at most ``height`` rows. What does not fit folds: the body scrolls, options wait for its end."""
     inner = max(width - 2, 10)
     options = [] if face.listed else _option_rows(face, inner, state)
-    body, facts = _fitted(face, inner, height - 1 - len(options) - 1)
-    body_rows = min(len(body), max(height - 1 - len(options) - 1 - len(facts), 1))
+    body, facts, reach = _fitted(face, inner, height - 1 - len(options) - 1)
+    body_rows = min(len(body), max(height - 1 - len(options) - 1 - len(facts) - len(reach), 1))
     folded = body_rows < len(body)
     if folded:
         body_rows = max(body_rows - 1, 1)
@@ -295,12 +310,13 @@ def card_picture(face: Face, state: CardState, width: int, height: int, glyphs: 
         lines.append(indent(_fold_row(len(body) - offset - body_rows, inner, alive=alive), 2))
     lines += [indent(row, 2) for row in facts]
     lines += [indent(_dim(row) if state.busy else row, 2) for row in options]
+    lines += [indent(row, 2) for row in reach]
     lines.append(indent(_foot(face, state, inner, glyphs, folded=folded), 2))
     return CardPicture(lines=tuple(lines), body_rows=body_rows, max_offset=max_offset, alive=alive)
 
 
-def _fitted(face: Face, width: int, room: int) -> tuple[tuple[Line, ...], list[Line]]:
-    """The body and the rows of facts under it. What only explains gives way; what an answer reaches never does."""
+def _fitted(face: Face, width: int, room: int) -> tuple[tuple[Line, ...], list[Line], list[Line]]:
+    """The body, the facts under it, and what an answer reaches. What only explains gives way; the last never does."""
     body = face.body
     while body and not "".join(span.text for span in body[-1]).strip():
         body = body[:-1]
@@ -308,8 +324,8 @@ def _fitted(face: Face, width: int, room: int) -> tuple[tuple[Line, ...], list[L
     while facts and room - len(facts) - len(reach) < min(len(body), 3):
         facts = facts[:-1]
     if reach and room - len(reach) < min(len(body), 3):
-        return (*body, *reach), facts
-    return body, [*facts, *reach]
+        return (*body, *reach), facts, []
+    return body, facts, reach
 
 
 def _fold_row(below: int, width: int, *, alive: bool) -> Line:
@@ -353,13 +369,15 @@ def _foot(face: Face, state: CardState, width: int, glyphs: Glyphs, *, folded: b
         return (Span(state.busy, "grey"),)
     if state.said:
         return (Span(cut(state.said, width), "amber"),)
+    if state.writing:
+        return (Span(cut(f"Enter {state.writing}   Esc back", width), "text"),)
     right: Line = (Span("o open all", "grey"),) if folded and state.focused else ()
     if not state.focused:
-        words = f"{glyphs.waiting_key}, then its keys · your draft stays"
+        words = f"{glyphs.waiting_key} to answer here" + (" · your draft stays" if state.draft else "")
         return (Span(glyphs.waiting_key, "blue strong"), Span(cut(words, width)[len(glyphs.waiting_key) :], "text"))
     else:
         parts = [face.hint] if face.listed and face.hint else []
-        parts += ["n note"] if face.listed else []
+        parts += ["n add a note"] if face.listed else []
         parts += ["[ ] other waiting ones"] if state.others else []
         parts.append("Esc back")
         # Whole or not at all: the row of hints below tells of Esc and of the others too.

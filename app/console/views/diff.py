@@ -33,9 +33,16 @@ def _diff(old: str, new: str) -> str:
 
 
 def diff_rows(text: str, width: int) -> list[Line]:
-    """Coloured by sign; long rows go on below, nothing is cut."""
+    """Coloured by sign; long rows go on below, nothing is cut. The path stands once, and a lone hunk has no number: on
+    a low card these rows would be all that is seen at first."""
+    rows = text.split("\n")
     lines: list[Line] = []
-    for row in text.split("\n"):
+    if len(rows) > 1 and rows[0][:4] == "--- " and rows[1] == f"+++ {rows[0][4:]}":
+        lines += [(Span(piece, "bright"),) for piece in hard_wrap(literal(rows[0][4:]), width)]
+        rows = rows[2:]
+        if rows and rows[0][:3] == "@@ " and not any(row[:3] == "@@ " for row in rows[1:]):
+            rows = rows[1:]
+    for row in rows:
         ink = {"+": "green", "-": "red", "@": "blue"}.get(row[:1], "text")
         lines += [(Span(piece, ink),) for piece in hard_wrap(literal(row), width)]
     return lines

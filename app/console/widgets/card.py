@@ -105,6 +105,11 @@ class Card(Vertical):
         return self._opened
 
     @property
+    def writing(self) -> bool:
+        """A reason, an answer or a note is being written on it."""
+        return bool(self._purpose)
+
+    @property
     def folded(self) -> bool:
         """There is more of it than is shown, or was until it was opened."""
         return self._opened or (self._picture is not None and self._picture.max_offset > 0)
@@ -142,6 +147,7 @@ class Card(Vertical):
         waited: str,
         max_height: int,
         limited: bool = False,
+        draft: bool = False,
     ) -> None:
         """Show this decision, or what may be done at a session's limit; nothing for neither."""
         limit = decision is None and session is not None and limited
@@ -160,7 +166,7 @@ class Card(Vertical):
             self._state = CardState(focused=False, said=late if about is not None else "")
             self._leave_text(before)
         self.decision = decision
-        self._state = replace(self._state, place=place, count=count, others=others, waited=waited)
+        self._state = replace(self._state, place=place, count=count, others=others, waited=waited, draft=draft)
         self._draw()
 
     _session_key: Hashable = None
@@ -419,12 +425,13 @@ class Card(Vertical):
         kind = "the command" if command_of(decision.input) is not None else "its input, as JSON"
         self._open_text("edit", text, f"{kind}; Enter shows it on the card, nothing runs yet")
 
-    def _open_text(self, purpose: str, text: str, placeholder: str) -> None:
+    def _open_text(self, purpose: str, text: str, told: str) -> None:
+        """``told``: what is to be written; and what Enter does with it, behind ``; Enter``."""
         self._purpose = purpose
-        self.note.placeholder = placeholder
+        self.note.placeholder, _, enter = told.partition("; Enter ")
         self.note.set_text(text)
         self.note.add_class("-shown")
-        self._state = replace(self._state, said=placeholder)
+        self._state = replace(self._state, said="", writing=enter or "takes it")
         self.note.focus()
         self._draw()
 
@@ -441,6 +448,7 @@ class Card(Vertical):
     def _close_text(self) -> None:
         had = self.note.has_focus
         self._purpose = ""
+        self._state = replace(self._state, writing="")
         self.note.remove_class("-shown")
         if had:
             self.face_widget.focus()
