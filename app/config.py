@@ -42,6 +42,10 @@ class _Pools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Each read on its own, so that a mistake in one is told with its name."""
 
 
+class _Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    setup: Annotated[str, msgspec.Meta(min_length=1, max_length=4000)] | None = None
+
+
 class _Notify(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bell: bool = True
     terminal: Literal["auto", "osc9", "osc777", "off"] = "auto"
@@ -65,6 +69,8 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     day_budget: _NonNegative | None = None
     month_budget: _NonNegative | None = None
     pools: _Pools = _Pools()
+    repository: dict[str, object] = msgspec.field(default_factory=dict)
+    """By path; each read on its own, as the pools are."""
     at_budget: Literal["hold", "fence"] = "hold"
     max_held_sessions: Annotated[int, msgspec.Meta(ge=1, le=200)] = 8
     attendance_minutes: _Minutes = 30
@@ -97,6 +103,8 @@ class Config:
     month_budget: MicroUsd | None = None
     agent_pools: Mapping[str, Pool] = field(default_factory=dict)
     """What one agent may spend in a day and in a month, by its name."""
+    setups: Mapping[str, str] = field(default_factory=dict)
+    """The command that makes a new tree of a repository ready, by its absolute path."""
     at_budget: str = "hold"
     """``hold`` or ``fence``."""
     max_held_sessions: int = 8
@@ -157,6 +165,9 @@ def parse_file(path: Path) -> Config | Refusal:
     pools = _pools(path, raw.pools)
     if isinstance(pools, Refusal):
         return pools
+    setups = _setups(path, raw.repository)
+    if isinstance(setups, Refusal):
+        return setups
     notify = _notify(path, raw.notify)
     if isinstance(notify, Refusal):
         return notify
@@ -168,6 +179,7 @@ def parse_file(path: Path) -> Config | Refusal:
         day_budget=_micro(raw.day_budget),
         month_budget=_micro(raw.month_budget),
         agent_pools=pools,
+        setups=setups,
         at_budget=raw.at_budget,
         max_held_sessions=raw.max_held_sessions,
         attendance_seconds=int(raw.attendance_minutes * 60),
@@ -218,6 +230,24 @@ def _pools(path: Path, raw: _Pools) -> dict[str, Pool] | Refusal:
         if one.day is None and one.month is None:
             return invalid(path, key, "it limits nothing; give day, month or both")
         found[name] = Pool(day=_micro(one.day), month=_micro(one.month))
+    return found
+
+
+def _setups(path: Path, raw: Mapping[str, object]) -> dict[str, str] | Refusal:
+    """Links in the path are followed: git tells where a repository really lies."""
+    found: dict[str, str] = {}
+    for name, table in raw.items():
+        key = f'repository."{name}"'
+        try:
+            one = msgspec.convert(table, _Repository)
+        except msgspec.ValidationError as problem:
+            inside, said = key_and_problem(str(problem))
+            return invalid(path, ".".join(part for part in (key, inside) if part), said)
+        place = Path(name).expanduser()
+        if not place.is_absolute():
+            return invalid(path, key, "write its whole path, from / or ~")
+        if one.setup is not None and one.setup.strip():
+            found[str(place.resolve())] = one.setup
     return found
 
 

@@ -52,6 +52,7 @@ def house_settings(
         mark=paths.mark,
         at_timeout=config.at_timeout,
         rules_file=paths.rules_file,
+        setups=config.setups,
     )
 
 

@@ -47,11 +47,12 @@ from app.wording_measures import (
     short_path as short_path,
     work_time as work_time,
 )
-from app.wording_refusals import sentence as sentence
+from app.wording_refusals import sentence as sentence, trouble_words as trouble_words
 from app.wording_rules import (
     but_for_rules as but_for_rules,
     by_rule as by_rule,
     rule_words as rule_words,
+    rules_leave_open as rules_leave_open,
     rules_proposed as rules_proposed,
     rules_used as rules_used,
 )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from app.wording_failures import sign_in
 from app.wording_measures import moment, others_words
 from app.wording_refusals import sentence
+from app.wording_trees import tree_remarks
 from coordinator.builtinagents import builtin
 from coordinator.drivers.base import CostBasis
 from coordinator.starttypes import Proposal
@@ -64,10 +65,12 @@ def warnings(proposal: Proposal, now: Millis) -> list[str]:
 
 
 def remarks(proposal: Proposal) -> list[str]:
-    """What is good to know of the agent beside them."""
+    """What is good to know of the agent, and of its tree, beside them."""
     roughly = proposal.cost is CostBasis.ROUGHLY
     said = [cost_words(proposal.cost, proposal.cost_note, proposal.terms.agent)] if roughly else []
-    return [*said, proposal.caution] if proposal.caution else said
+    if proposal.caution:
+        said.append(proposal.caution)
+    return [*said, *tree_remarks(proposal)]
 
 
 def why_not(others: Sequence[Refusal]) -> list[str]:

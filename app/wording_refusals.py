@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from app.wording_endings import end_reason
 from app.wording_failures import failure, failure_in_short, sign_in
 from app.wording_images import image_problem
-from app.wording_measures import clock_seconds, money, others_words, work_time
+from app.wording_measures import clock_seconds, money, others_words, short_path, work_time
 from store.refusal import Fact, Refusal
 from store.vocab import FailureKind, MicroUsd, RefusalReason
 
@@ -163,6 +163,49 @@ _TEMPLATES: dict[RefusalReason, str] = {
         "The agent did not answer after its start[ within {seconds} s] and was ended; "
         "run it once by itself to see what it waits for, then start again."
     ),
+    _R.SETUP_FAILED: (
+        "The new tree was not made ready: {command|its command} ended early ({how|it failed})[; it said: {said}]; "
+        "correct it in config.toml, or look at {tree|the tree}."
+    ),
+    _R.NO_TREE_OF_ITS_OWN: (
+        "{run:Run|This run} worked in {repository|the repository} itself: what it changed is in your own files there; "
+        "git itself is what keeps or undoes it."
+    ),
+    _R.TREE_GONE: (
+        "Neither the tree nor the branch of {run:run|this run} is there any more[ ({tree})]; "
+        "footplate show tells what it changed."
+    ),
+    _R.TREE_BUSY: (
+        "{tree|The tree} is in the middle of something[ ({what})]; "
+        "finish that there, or remove what is left of it, and repeat this."
+    ),
+    _R.TARGET_DIRTY: (
+        "{tree|The repository} has changes that are not committed[: {files}]; "
+        "commit or put them away first, nothing was changed."
+    ),
+    _R.NO_BRANCH: "{tree|The repository} is on no branch; check out the one that it is to go to, and repeat this.",
+    _R.NOTHING_TO_LAND: "{target|The branch} has everything of {run:run|this run} already; there is nothing to take.",
+    _R.CONFLICTS: (
+        "Nothing was changed: {branch|the run's branch} and {target|yours} both changed {files|the same lines}; "
+        "merge {branch|it} by hand with git, or continue the run and let its agent take {target|yours} in first."
+    ),
+    _R.NOT_OURS_TO_WRITE: (
+        "Nothing was changed: {files|some files} {why|cannot be taken without a program of the repository}; "
+        "use git itself in {tree|the tree} for them."
+    ),
+    _R.HAS_MERGES: "{branch|The run's branch} has merges of its own, which cannot be picked one by one; merge it.",
+    _R.IGNORED_FILES: (
+        "Nothing was discarded: {tree|the tree} has files that git ignores ({files|some}) and that would not come "
+        "back; move them away, or let them go with it (--ignored)."
+    ),
+    _R.BRANCH_IN_USE: (
+        "Nothing was discarded: {branch|the branch} is checked out in {tree|another tree}; "
+        "check out another one there first."
+    ),
+    _R.NOT_DISCARDED: "{run:Run|This run} was not discarded, or longer ago than 30 days; there is nothing to restore.",
+    _R.ALREADY_DISCARDED: (
+        "{run:Run|This run} is discarded already[, since {at:clock}]; footplate tree {run|RUN} restore brings it back."
+    ),
     _R.FILTER_INVALID: (
         "{what|This} is no filter[ (it wants {wants})]; the fields are {fields|those that the help names}, "
         "and text with a colon in it goes in quotes."
@@ -206,6 +249,7 @@ _FIELDS = {
     "prompt": "line with which it waits",
     "quit": "word that ends it",
     "continues": "run that it goes on from",
+    "setup": "command that makes its tree ready",
     "carried": "account of what came before",
     "answers": "answers that ride along",
     "unsent": "number of messages that ride along",
@@ -226,6 +270,14 @@ def sentence(refusal: Refusal) -> str:
     # The facts go in last: one that carries a bracket or a brace is text, not template.
     said = _PLACE.sub(lambda place: _fill(place, facts), kept)
     return said[:1].upper() + said[1:] if said[:1].isalpha() and not _begins_with_fact(kept) else said
+
+
+def trouble_words(refusal: Refusal, home: str | None = None) -> str:
+    """Why the ledger takes nothing just now, while all that waits for it waits. ``home``: the operator's own, else."""
+    if refusal.reason is RefusalReason.LEDGER_BUSY:
+        return "The ledger is in use by another program; what you do is saved when it comes free."
+    facts = {**refusal.facts, "path": short_path(str(refusal.facts.get("path") or ""), home)}
+    return sentence(Refusal(refusal.reason, facts))
 
 
 def _begins_with_fact(template: str) -> bool:

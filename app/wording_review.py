@@ -135,10 +135,20 @@ def amendment(row: AmendmentRow) -> str:
     return ", ".join(parts) or "nothing"
 
 
-def spend_cost(row: SpendRow) -> str:
+SMALL: Final = 1_000_000
+"""Micro-USD under which the largest sum of a table is shown to the hundredth of a cent, as are the others then: bars of
+different length beside the same number would say nothing."""
+
+
+def spend_cost(row: SpendRow, most: int = SMALL) -> str:
+    """``most``: the largest cost of the table that it stands in."""
     if row.unknown_turns == row.turns and not row.cost:
         return money(None)
-    return money(row.cost, guess=bool(row.guessed or row.unknown_turns))
+    guess = bool(row.guessed or row.unknown_turns)
+    if most < SMALL and row.cost:
+        small = f"{row.cost / 1_000_000:.4f}" if row.cost >= 50 else "<0.0001"
+        return f"{'~' if guess else ''}{small}"
+    return money(row.cost, guess=guess)
 
 
 def spend_key(row: SpendRow, by: SpendBy) -> str:

@@ -5,12 +5,14 @@ from collections.abc import Iterable
 from app.wording_measures import plural
 from coordinator import standing
 from coordinator.api import Proposal
+from coordinator.drivers.asks import ActKind
 from coordinator.ruling import BY
-from coordinator.standing import Rule
+from coordinator.standing import Rule, Verdict
 from coordinator.viewtypes import DecisionView
 
 SHOWN = 6
 """Rows of rules on the terms themselves; the others are a key away. Those that are new come first."""
+_OPEN = "how an allowed command goes on is open: options of many write files or run programs"
 
 
 def rule_words(text: str) -> str:
@@ -31,6 +33,12 @@ def rules_proposed(proposal: Proposal) -> list[tuple[str, bool]]:
     new = [(f"new: {rule_words(text)}", True) for text in proposal.new_rules]
     old = [(rule_words(text), False) for text in proposal.terms.rules if text not in proposal.new_rules]
     return [*new, *old, *((f"no longer: {rule_words(text)}", True) for text in proposal.gone_rules)]
+
+
+def rules_leave_open(proposal: Proposal) -> str:
+    """What no rule on the beginning of a command can hold; '' where none allows any."""
+    allowed = any(text.startswith(f"{Verdict.ALLOW} {ActKind.COMMAND} ") for text in proposal.terms.rules)
+    return _OPEN if allowed else ""
 
 
 def rules_used(rules: tuple[str, ...], decisions: Iterable[DecisionView]) -> list[str]:

@@ -85,6 +85,10 @@ def _profile(
         return _invalid(path, f"{name}.driver", f"it must be one of {', '.join(DRIVERS)}")
     if driver not in DRIVERS:
         return _invalid(path, f"{name}.driver", f"there is no driver {driver!r}, there are {', '.join(DRIVERS)}")
+    try:
+        program = str(Path(program).expanduser()) if program is not None else None
+    except RuntimeError:
+        return _invalid(path, f"{name}.program", "there is no such home folder")
     if driver == "rehearsal" and program is None:
         base, program = practice, sys.executable
     if program is None:
@@ -97,7 +101,7 @@ def _profile(
     chosen = {key: value for key in _Entry.__struct_fields__ if (value := getattr(entry, key)) is not None}
     if entry.env is not None:
         chosen["env"] = tuple(sorted(entry.env.items()))
-    made = replace(start, **{**chosen, "name": name, "driver": driver, "program": str(Path(program).expanduser())})
+    made = replace(start, **{**chosen, "name": name, "driver": driver, "program": program})
     return _problem(path, entry, made) or made
 
 

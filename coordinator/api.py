@@ -9,6 +9,17 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
+from coordinator.difftypes import (
+    Changes as Changes,
+    ChangesFrom as ChangesFrom,
+    ChangesNote as ChangesNote,
+    Diff as Diff,
+    FileChange as FileChange,
+    ReadChanges as ReadChanges,
+    ReadDiff as ReadDiff,
+    Remark as Remark,
+    TurnSpan as TurnSpan,
+)
 from coordinator.drivers.base import AgentEvent, Answer, Image as Image
 from coordinator.imagetypes import (
     AttachedView as AttachedView,
@@ -29,6 +40,13 @@ from coordinator.terminals import (
     ResizeTerminal as ResizeTerminal,
     SendKeys as SendKeys,
     Terminal as Terminal,
+)
+from coordinator.treetypes import (
+    Disposal as Disposal,
+    Disposed as Disposed,
+    DisposeOfTree as DisposeOfTree,
+    LookAtTree as LookAtTree,
+    TreeView as TreeView,
 )
 from coordinator.viewtypes import (
     AttentionView as AttentionView,
@@ -401,10 +419,14 @@ OperatorCommand = (
     | ReadSaid
     | ListFiles
     | LookAtImages
+    | ReadChanges
+    | ReadDiff
     | ReadTranscript
     | SearchTranscript
     | ReadWhole
     | LookAtProcesses
+    | LookAtTree
+    | DisposeOfTree
     | SendKeys
     | ResizeTerminal
     | LeaveAll
@@ -423,8 +445,12 @@ Reply = (
     | SaidBefore
     | TrackedFiles
     | ImagesSeen
+    | Changes
+    | Diff
     | TranscriptPage
     | TranscriptHits
+    | TreeView
+    | Disposed
     | Closed
     | Left
     | str

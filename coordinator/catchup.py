@@ -138,6 +138,7 @@ async def _unsent_turn(session: "HeldSession", turn: Turn) -> None:
         session.spawn(writing.write_turn(session, turn.id, data), "turn")
         return
     if await _never_goes(session, turn.id):
+        session.driver.never_went(turn.id)
         await session.write(lambda tx: settling.not_sent(tx, turn.id))
         await session.decide(machine.TurnNotSent(id=turn.id))
         if turn.source is TurnSource.BRIEF:
@@ -148,15 +149,19 @@ async def _unsent_answer(session: "HeldSession", decision: Decision) -> None:
     proof = await _proof(session, decision.write_id or "")
     if proof is WriteProof.BEGUN:
         await session.write(lambda tx: decisions.uncertain(tx, id=decision.id))
-    if decision.answer is None or not await _never_goes(session, decision.write_id or ""):
+    if decision.answer is None:
         return
+    # Said to the driver in any case: what was answered, or may have been, is not answered once more at the end.
     data = session.driver.answer(decision.request, decisioncodec.decode_answer(decision.answer))
+    if not await _never_goes(session, decision.write_id or ""):
+        return
     digest = keyed_digest(session.house.digest_key, data)
     before: ControlWrite | None = await session.house.ledger.read(
         lambda tx: control_writes.get(tx, session.run_id, decision.write_id or "")
     )
     if before is None or before.digest != digest:
         # The ledger keeps it redacted, and a redacted answer is another one: it is not sent, and a person is told.
+        session.driver.never_went(decision.request)
         await session.write(lambda tx: _cannot_be_made_again(tx, decision))
         return
     write = f"{decision.write_id}-{session.rows.custody.epoch if session.rows.custody else 0}"

@@ -15,6 +15,7 @@ from typing import Any
 from coordinator import (
     commands,
     desk,
+    disposing,
     following,
     imagefiles,
     incarnation,
@@ -33,22 +34,25 @@ from coordinator.api import (
     Closed,
     ConsoleSnapshot,
     DismissDecision,
+    DisposeOfTree,
     Done,
     LeaveAll,
     Left,
     ListFiles,
     LoadDraft,
     LookAtImages,
+    LookAtTree,
     OperatorCommand,
     Pin,
     Propose,
+    ReadChanges,
+    ReadDiff,
     ReadSaid,
     ReadSaidBefore,
     ReadTranscript,
     ReadWhole,
     Rename,
     Reply,
-    RepositoryView,
     Resume,
     SaveDraft,
     SearchTranscript,
@@ -81,7 +85,7 @@ log = logging.getLogger(__name__)
 class Coordinator:
     """Belongs to one event loop; ``thread.py`` gives it one of its own."""
 
-    def __init__(self, house: House, life: incarnation.Life, tasks: asyncio.TaskGroup, repository: Path | None) -> None:
+    def __init__(self, house: House, life: incarnation.Life, tasks: asyncio.TaskGroup) -> None:
         self.house = house
         self.sessions: dict[RunId, HeldSession] = {}
         self._actors: dict[RunId, asyncio.Task[None]] = {}
@@ -90,7 +94,6 @@ class Coordinator:
         self.transcripts = Transcripts(house, self.sessions)
         self._life = life
         self._tasks = tasks
-        self._repository = repository
         self._poked = asyncio.Event()
         self.swept = sweep.Swept()
         self._beaten = asyncio.Event()
@@ -137,14 +140,14 @@ class Coordinator:
                 )
             )
             async with asyncio.TaskGroup() as tasks:
-                coordinator = cls(house, life, tasks, repository)
+                coordinator = cls(house, life, tasks)
                 house.changed = coordinator.snapshots.dirty.set
                 own = [
                     tasks.create_task(coordinator.snapshots.keep(), name="snapshots"),
                     tasks.create_task(coordinator._listen(), name="pokes"),
                     tasks.create_task(coordinator._take_commands(), name="commands"),
                     tasks.create_task(coordinator.follower.keep(), name="follower"),
-                    tasks.create_task(coordinator._look_at_repository(), name="repository"),
+                    tasks.create_task(coordinator.snapshots.look_at(repository), name="repository"),
                     tasks.create_task(coordinator._attend(), name="attendance"),
                     tasks.create_task(coordinator._keep_mark(), name="mark"),
                 ]
@@ -195,8 +198,11 @@ class Coordinator:
                 return await marks.keep_draft(self, command)
             case LoadDraft():
                 return await self.house.ledger.read(lambda tx: drafts.get(tx, key=command.key) or "")
-            case ReadSaidBefore() | ReadSaid() | ListFiles() | LookAtImages():
+            case ReadSaidBefore() | ReadSaid() | ListFiles() | LookAtImages() | ReadChanges() | ReadDiff():
                 return await desk.serve(self.house, command)
+            case LookAtTree() | DisposeOfTree():
+                house = self.house
+                return await disposing.ordered(house.ledger, command, operator=who, now=house.clock.now)
             case ReadTranscript() | SearchTranscript() | ReadWhole():
                 return await self.transcripts.read(command)
             case Rename() | Pin() | Seen() | Acknowledge():
@@ -480,17 +486,6 @@ class Coordinator:
             await self._mark_due.wait()
             self._mark_due.clear()
             await ledgermark.note(self.house)
-
-    async def _look_at_repository(self) -> None:
-        if self._repository is None:
-            return
-        try:
-            view: RepositoryView = await snapshots.repository_view(self._repository)
-        except OSError as problem:
-            log.warning("the repository could not be looked at: %s", problem)
-            return
-        self.snapshots.repository = view
-        self.house.changed()
 
     def snapshot(self) -> ConsoleSnapshot:
         return self.snapshots.newest

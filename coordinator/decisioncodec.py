@@ -34,6 +34,10 @@ _OFFERED: Final = {
     OfferKind.DENY: "denied",
     OfferKind.DENY_STOP: "denied, and its turn ended",
 }
+_SAYS_NO_MORE: Final = frozenset(
+    {"allow", "allow once", "yes", "deny", "deny, and end the turn", "reject", "reject once", "no", "cancel"}
+)
+"""Names of offers that only say again what kind of answer it was."""
 _QUESTIONS: Final = (DecisionKind.QUESTION, DecisionKind.PARK)
 
 
@@ -86,7 +90,10 @@ def words(answer: Answer, decision: DecisionAsked) -> str:
             return f"{chosen} (note: {answer.note})" if answer.note else chosen
         case Chosen():
             offer = offer_of(answer, decision)
-            return _OFFERED[offer.kind] + f": {offer.label}" if offer is not None else "chosen"
+            if offer is None:
+                return "chosen"
+            said = _OFFERED[offer.kind]
+            return said if offer.label.casefold() in _SAYS_NO_MORE else f"{said}: {offer.label}"
 
 
 def offer_of(answer: Chosen, decision: DecisionAsked) -> Offer | None:

@@ -3,7 +3,7 @@
 import contextlib
 from typing import TYPE_CHECKING
 
-from coordinator import githelper, images as kept_images, launch, machine, parking, recording, steps, writing
+from coordinator import githelper, images as kept_images, launch, machine, parking, recording, steps, turntrees, writing
 from coordinator.drivers.base import ControlWrite, Image
 from coordinator.recording import NewTurn
 from coordinator.steps import Step
@@ -79,6 +79,7 @@ async def send_turn(session: "HeldSession", turn: NewTurn) -> Turn | Refusal:
     house = session.house
     if session.stop_reason is not None or not session.state.live:
         # A stop is an order from the moment it is given; the ledger hears of it later.
+        session.driver.never_went(turn.id)
         return Refusal(RefusalReason.FENCING)
 
     def record(tx: Tx) -> Turn | Refusal:
@@ -94,6 +95,7 @@ async def send_turn(session: "HeldSession", turn: NewTurn) -> Turn | Refusal:
 
     recorded: Turn | Refusal = await session.write(record)
     if isinstance(recorded, Refusal):
+        session.driver.never_went(turn.id)
         return recorded
     steps.reach(Step.TURN_RECORDED)
     await session.refresh()
@@ -229,7 +231,11 @@ async def book_end(session: "HeldSession", reason: str) -> None:
 
 
 async def look_at_changes(session: "HeldSession") -> None:
-    """Which files the run changed so far, for the right panel. A failure here is no failure of the run."""
+    """Which files the run changed so far, for the right panel, and the tree as it is after its newest turn that is
+    over. A failure here is no failure of the run."""
+    over = [turn.n for turn in session.rows.turns if turn.ended_at is not None]
+    if over:
+        await turntrees.note(session.folder, session.tree, session.head, turn=max(over))
     found = await githelper.changed_files(session.tree, session.head)
     if not isinstance(found, Refusal):
         session.live.changed, session.live.changes_known = tuple(found), True

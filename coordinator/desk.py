@@ -1,4 +1,4 @@
-"""What an operator looks up while writing: what was said before, and the files that can be named.
+"""What an operator looks up: what was said before, the files that can be named, what a run changed.
 
 No run hears of any of it, so it works for runs that have ended or that another console holds, and before any start.
 """
@@ -7,13 +7,15 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
-from coordinator import imagefiles
+from coordinator import changes, imagefiles
 from coordinator.api import (
     ImageProblem,
     ImageSeen,
     ImagesSeen,
     ListFiles,
     LookAtImages,
+    ReadChanges,
+    ReadDiff,
     ReadSaid,
     ReadSaidBefore,
     Reply,
@@ -23,6 +25,7 @@ from coordinator.api import (
 )
 from coordinator.githelper import run_git
 from coordinator.house import House
+from coordinator.runplace import place_of
 from store import runs, said
 from store.refusal import Refusal
 from store.vocab import RefusalReason, RunId
@@ -31,7 +34,7 @@ MOST_FILES: Final = 50_000
 _LISTING: Final = 16 * 1024 * 1024
 _SECONDS: Final = 10.0
 
-DeskCommand = ReadSaidBefore | ReadSaid | ListFiles | LookAtImages
+DeskCommand = ReadSaidBefore | ReadSaid | ListFiles | LookAtImages | ReadChanges | ReadDiff
 
 
 async def serve(house: House, command: DeskCommand) -> Reply:
@@ -49,6 +52,18 @@ async def serve(house: House, command: DeskCommand) -> Reply:
             return await _files(house, command)
         case LookAtImages():
             return await _images(house, command)
+        case ReadChanges() | ReadDiff():
+            return await _changed(house, command)
+
+
+async def _changed(house: House, command: ReadChanges | ReadDiff) -> Reply:
+    """Of any run: its own console does not hear of it either."""
+    place = await house.ledger.read(lambda tx: place_of(tx, command.run, spool=house.settings.spool))
+    if isinstance(place, Refusal):
+        return place
+    if isinstance(command, ReadChanges):
+        return await changes.read(place, command.turn)
+    return await changes.diff(place, command.turn, command.names)
 
 
 async def not_held(house: House, run: RunId) -> Refusal:

@@ -109,21 +109,31 @@ def _names_program(key: str, value: str) -> bool:
     return (section == "credential" and variable == "helper") or (section == "submodule" and value.startswith("!"))
 
 
-def parse_changes(raw: bytes, away: frozenset[bytes] = frozenset()) -> tuple[ChangedFile, ...]:
-    """``git diff --raw --numstat -z``: first all raw records, then all counts, joined by the path as it is now.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawChange:
+    status: str
+    """One letter: M, A, D, R, ?"""
+    names: tuple[bytes, ...]
+    """The name now, and of a renamed file the one before."""
+    added: int | None = None
+    removed: int | None = None
+
+
+def raw_changes(raw: bytes, away: frozenset[bytes] = frozenset()) -> list[RawChange]:
+    """``git diff --raw [--numstat] -z``: first all raw records, then all counts, joined by the path as it is now.
 
     ``away``: paths that a sparse checkout left out; that they are missing is no change.
     """
-    status: dict[bytes, str] = {}
+    status: dict[bytes, tuple[str, bytes]] = {}
     counts: dict[bytes, tuple[int | None, int | None]] = {}
     fields = iter(raw.split(b"\0"))
     for head in fields:
         if head.startswith(b":"):
             letter = head.rsplit(b" ", 1)[-1][:1].decode("ascii", "replace")
-            path = next(fields, b"")
+            path, was = next(fields, b""), b""
             if letter in "RC":
-                path = next(fields, b"")
-            status[path] = letter
+                was, path = path, next(fields, b"")
+            status[path] = (letter, was)
         elif head:
             added, _, rest = head.partition(b"\t")
             removed, _, path = rest.partition(b"\t")
@@ -132,12 +142,22 @@ def parse_changes(raw: bytes, away: frozenset[bytes] = frozenset()) -> tuple[Cha
                 path = next(fields, b"")
             counts[path] = (_count(added), _count(removed))
     out = []
-    for path, letter in status.items():
+    for path, (letter, was) in status.items():
         added_lines, removed_lines = counts.get(path, (None, None))
         if not of_mailbox(path) and not (letter == "D" and path in away):
             shown = {"C": "A", "T": "M", "X": "?", "U": "M"}.get(letter, letter)
-            out.append(ChangedFile(path=text(path), status=shown, added=added_lines, removed=removed_lines))
-    return tuple(sorted(out, key=lambda file: file.path))
+            names = (path, was) if letter == "R" else (path,)
+            out.append(RawChange(status=shown, names=names, added=added_lines, removed=removed_lines))
+    return out
+
+
+def parse_changes(raw: bytes, away: frozenset[bytes] = frozenset()) -> tuple[ChangedFile, ...]:
+    """The same as values for a screen, in order."""
+    files = (
+        ChangedFile(path=text(one.names[0]), status=one.status, added=one.added, removed=one.removed)
+        for one in raw_changes(raw, away)
+    )
+    return tuple(sorted(files, key=lambda file: file.path))
 
 
 def _count(digits: bytes) -> int | None:

@@ -14,7 +14,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -36,6 +36,8 @@ _TAKEN_OVER: Final = frozenset(
 )
 _PLAIN: Final = re.compile(r"[A-Za-z0-9]{1,20}")
 _LISTING: Final = 64 * 1024 * 1024
+BIG: Final = 32 * 1024 * 1024
+"""Bytes from which on a file is not compared line by line: git would have all of it, twice, in memory."""
 _MOST_NEW: Final = 20_000
 """New files looked at; a tree with more has something in it that belongs into ``.gitignore``."""
 
@@ -44,7 +46,12 @@ _MOST_NEW: Final = 20_000
 class Lens:
     tree: Path
     environment: Mapping[str, str]
+    objects: Path
+    """Where the repository has its objects."""
     sparse: bool
+    """A sparse checkout: some of what is tracked is kept off the disk."""
+    cone: bool = False
+    """Its patterns name whole folders."""
     left_out: frozenset[bytes] = field(default=frozenset())
     """Tracked files that a sparse checkout keeps off the disk; known after ``compare``."""
 
@@ -57,10 +64,26 @@ class Lens:
         input: bytes = b"",
         index: Path | None = None,
         cut_ok: bool = False,
+        store: Path | None = None,
+        answers: Collection[int] = (0,),
+        more: Mapping[str, str] | None = None,
     ) -> GitOutput | Refusal:
-        environment = {**self.environment, "GIT_INDEX_FILE": str(index)} if index else self.environment
+        """``store``: where the objects that it makes go to stay; None: they go with the lens. ``more``: other
+        variables."""
+        environment = {**self.environment, **(more or {})}
+        if index:
+            environment["GIT_INDEX_FILE"] = str(index)
+        if store:
+            environment["GIT_OBJECT_DIRECTORY"] = str(store)
         return await run_git(
-            args, cwd=self.tree, environment=environment, limit=limit, timeout=timeout, input=input, cut_ok=cut_ok
+            args,
+            cwd=self.tree,
+            environment=environment,
+            limit=limit,
+            timeout=timeout,
+            input=input,
+            cut_ok=cut_ok,
+            answers=answers,
         )
 
     async def compare(
@@ -74,15 +97,55 @@ class Lens:
         fresh = await self._note_new_files()
         if isinstance(fresh, Refusal):
             return fresh
-        start = base or gitfacts.EMPTY_TREE[64 if self.environment["GIT_DEFAULT_HASH"] == "sha256" else 40]
-        return await self.run(
-            ["diff", *how, "-M", "--ignore-submodules=all", start, "--", ".", ":(exclude,top).footplate"],
-            limit=limit,
-            cut_ok=cut_ok,
-        )
+        return await self._diff([self.start(base)], how, _EVERYTHING, limit, cut_ok)
 
-    async def fill(self, head: str, index: Path, *, timeout: float) -> GitOutput | Refusal:
-        """Write a commit's files into the (empty) tree, and the tree's own index with them."""
+    async def compare_files(
+        self, base: str, names: Sequence[bytes], how: Sequence[str], *, limit: int = LIMIT, cut_ok: bool = False
+    ) -> GitOutput | Refusal:
+        """The same for these files alone: nothing else of the tree is looked at."""
+        noted = await self.note_files(base, names)
+        if isinstance(noted, Refusal):
+            return noted
+        return await self._diff([self.start(base)], how, literally(names), limit, cut_ok)
+
+    async def compare_trees(
+        self, one: str, other: str, names: Sequence[bytes], how: Sequence[str], *, limit: int, cut_ok: bool = False
+    ) -> GitOutput | Refusal:
+        """Two trees, whatever is on disk; ``names``: these files alone, none for all."""
+        return await self._diff([one, other], how, literally(names) if names else _EVERYTHING, limit, cut_ok)
+
+    async def note_files(self, base: str, names: Sequence[bytes]) -> GitOutput | Refusal:
+        """Make the lens' index that of a commit or tree, with these files to be looked at on disk."""
+        read = await self.run(["read-tree", base or self.start("")])
+        if isinstance(read, Refusal):
+            return read
+        return await self._note(names) or read
+
+    def start(self, base: str) -> str:
+        """What is compared with; the tree without entries for ''."""
+        return base or gitfacts.EMPTY_TREE[64 if self.environment["GIT_DEFAULT_HASH"] == "sha256" else 40]
+
+    async def _diff(
+        self, between: Sequence[str], how: Sequence[str], where: Sequence[str], limit: int, cut_ok: bool
+    ) -> GitOutput | Refusal:
+        args = ["diff", *how, "-M", "--ignore-submodules=all", *between, "--", *where]
+        return await self.run(args, limit=limit, cut_ok=cut_ok)
+
+    def keep_sparse(self, git_dir: Path) -> None:
+        """Files are written as far as this working tree's own patterns go. Never before comparing: what is left out
+        would count as unchanged."""
+        patterns = _plain_file(git_dir / "info" / "sparse-checkout")
+        if self.sparse and patterns:
+            folder = Path(self.environment["GIT_DIR"])
+            (folder / "info" / "sparse-checkout").write_bytes(patterns)
+            cone = "\tsparseCheckoutCone = true\n" if self.cone else ""
+            with (folder / "config").open("a") as file:
+                file.write(f"[core]\n\tsparseCheckout = true\n{cone}")
+
+    async def fill(self, head: str, index: Path, *, git_dir: Path, timeout: float) -> GitOutput | Refusal:
+        """Write a commit's files into a tree that has nothing to lose. ``index`` knows which are there, and which are
+        then; ``git_dir`` is the tree's own, for its patterns."""
+        self.keep_sparse(git_dir)
         return await self.run(["read-tree", "--reset", "-u", head], index=index, timeout=timeout)
 
     async def _note_new_files(self) -> GitOutput | Refusal:
@@ -102,13 +165,17 @@ class Lens:
             names |= {path for _, path in entries if path not in known}
             if self.sparse:
                 self.left_out = frozenset(path for tag, path in entries if tag == b"S")
+        return await self._note(sorted(names)[:_MOST_NEW]) or new
+
+    async def _note(self, names: Sequence[bytes]) -> GitOutput | Refusal | None:
+        """Into the index, by name only, those that are on disk; None: there is none."""
         lines = []
-        for name in sorted(names)[:_MOST_NEW]:
+        for name in names:
             mode = _mode(os.fsencode(self.tree) + b"/" + name) if name and not gitfacts.of_mailbox(name) else None
             if mode:
                 lines.append(b"%s %s 0\t%s\0" % (mode, _anything(self.environment), name))
         if not lines:
-            return new
+            return None
         return await self.run(["update-index", "--add", "--replace", "-z", "--index-info"], input=b"".join(lines))
 
 
@@ -129,9 +196,20 @@ def _mode(path: bytes) -> bytes | None:
     return None
 
 
+_EVERYTHING: Final = (".", ":(exclude,top).footplate")
+
+
+def literally(names: Sequence[bytes]) -> list[str]:
+    """Names as git takes them for nothing but names."""
+    return [f":(top,literal){os.fsdecode(name)}" for name in names]
+
+
 @contextlib.asynccontextmanager
-async def open_lens(tree: Path) -> AsyncIterator[Lens | Refusal]:
-    """A lens on a working tree, for as long as the block lasts. A refusal comes out where the tree is none."""
+async def open_lens(tree: Path, beside: Sequence[Path] = ()) -> AsyncIterator[Lens | Refusal]:
+    """A lens on a working tree, for as long as the block lasts. A refusal comes out where the tree is none.
+
+    ``beside``: more places where objects are.
+    """
     dirs = gitfacts.dirs_of(tree)
     if dirs is None:
         yield Refusal(RefusalReason.NOT_A_REPOSITORY, {"path": str(tree)})
@@ -144,7 +222,7 @@ async def open_lens(tree: Path) -> AsyncIterator[Lens | Refusal]:
     settings = _scoped(listed.out)
     folder = Path(tempfile.mkdtemp(prefix="footplate-git-"))
     try:
-        _furnish(folder, common, settings)
+        _furnish(folder, (common / "objects", *beside), common, settings)
         yield Lens(
             tree=tree,
             environment={
@@ -153,7 +231,9 @@ async def open_lens(tree: Path) -> AsyncIterator[Lens | Refusal]:
                 "GIT_CONFIG_GLOBAL": "/dev/null",
                 "GIT_DEFAULT_HASH": settings.get("extensions.objectformat", "sha1"),
             },
+            objects=common / "objects",
             sparse=settings.get("core.sparsecheckout") == "true",
+            cone=settings.get("core.sparsecheckoutcone") == "true",
         )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -179,20 +259,22 @@ def _scoped(raw: bytes) -> dict[str, str]:
     return out
 
 
-def _furnish(folder: Path, common: Path, settings: Mapping[str, str]) -> None:
+def _furnish(folder: Path, objects: Sequence[Path], common: Path, settings: Mapping[str, str]) -> None:
     for name in ("objects/info", "refs", "info"):
         (folder / name).mkdir(parents=True)
     (folder / "HEAD").write_text("ref: refs/heads/none\n")
-    (folder / "objects/info/alternates").write_bytes(os.fsencode(common / "objects") + b"\n")
+    (folder / "objects/info/alternates").write_bytes(b"".join(os.fsencode(one) + b"\n" for one in objects))
     for name, added in (("exclude", b"\n/.footplate/\n"), ("attributes", b"\n")):
         with contextlib.suppress(OSError):
             (folder / "info" / name).write_bytes(_plain_file(common / "info" / name) + added)
-    lines = ["[core]", "\trepositoryformatversion = 1", "\tbare = false"]
+    lines = ["[core]", "\trepositoryformatversion = 1", "\tbare = false", f"\tbigFileThreshold = {BIG}"]
     for key in sorted(_TAKEN_OVER & settings.keys()):
         lines.append(f"\t{key.removeprefix('core.')} = {settings[key]}")
     if "core.excludesfile" in settings:
         quoted = settings["core.excludesfile"].replace("\\", "\\\\").replace('"', '\\"').replace("\n", "")
         lines.append(f'\texcludesfile = "{quoted}"')
+    # A large file is packed only to be hashed: no time is spent on making it smaller.
+    lines += ["[pack]", "\tcompression = 0"]
     if settings.get("extensions.objectformat") == "sha256":
         lines += ["[extensions]", "\tobjectformat = sha256"]
     (folder / "config").write_text("\n".join(lines) + "\n")

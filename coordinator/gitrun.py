@@ -8,7 +8,7 @@ through ``gitlens`` instead, where that configuration is not read at all. No oth
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,6 +24,9 @@ _SUBCOMMANDS: Final = frozenset(
     {
         "branch",
         "cat-file",
+        "check-attr",
+        "checkout-index",
+        "commit-tree",
         "config",
         "diff",
         "for-each-ref",
@@ -31,6 +34,8 @@ _SUBCOMMANDS: Final = frozenset(
         "ls-files",
         "ls-tree",
         "merge-base",
+        "merge-tree",
+        "mktag",
         "read-tree",
         "rev-list",
         "rev-parse",
@@ -38,7 +43,9 @@ _SUBCOMMANDS: Final = frozenset(
         "status",
         "symbolic-ref",
         "update-index",
+        "update-ref",
         "worktree",
+        "write-tree",
     }
 )
 """A name that is none of git's own could be an alias or any program on the path. Written down so that none slips in."""
@@ -109,8 +116,9 @@ async def run_git(
     environment: Mapping[str, str] | None = None,
     input: bytes = b"",
     cut_ok: bool = False,
+    answers: Collection[int] = (0,),
 ) -> GitOutput | Refusal:
-    """One git command as a held helper. Any exit but 0 is ``git-failed``.
+    """One git command as a held helper. Any exit but those that are ``answers`` is ``git-failed``.
 
     ``environment`` adds variables (a lens' own folder); the safe settings stand above it. ``cut_ok``:
     output past the limit is no refusal.
@@ -122,10 +130,10 @@ async def run_git(
         raise ValueError(f"not one of our git commands: {args[0]}")
     settings = _FIXED
     if args[0] in _TOUCHING and "GIT_DIR" not in (environment or {}):
-        listed = await _git(["config", "--list", "-z"], cwd, timeout, limit, _FIXED, {}, b"", False)
+        listed = await _git(["config", "--list", "-z"], cwd, timeout, limit, _FIXED, {}, b"", False, (0,))
         if isinstance(listed, GitOutput):
             settings += gitfacts.neutralising(gitfacts.parse_config(listed.out))
-    return await _git(args, cwd, timeout, limit, settings, environment or {}, input, cut_ok)
+    return await _git(args, cwd, timeout, limit, settings, environment or {}, input, cut_ok, answers)
 
 
 async def _git(
@@ -137,16 +145,17 @@ async def _git(
     extra: Mapping[str, str],
     input: bytes,
     cut_ok: bool,
+    answers: Collection[int],
 ) -> GitOutput | Refusal:
-    program = _program()
+    program = git_program()
     if program is None:
         return Refusal(RefusalReason.GIT_FAILED, {"command": args[0], "exit": "127", "stderr": "git was not found"})
     whole = [program, args[0], *(("--no-ext-diff", "--no-textconv") if args[0] in _COMPARING else ()), *args[1:]]
     ended = await helperprocess.run(
         whole, cwd=cwd, environment=_environment(settings, extra), timeout=timeout, limit=limit, input=input
     )
-    if ended.code == 0 and not ended.cut:
-        return GitOutput(code=0, out=ended.out, err=ended.err)
+    if ended.code in answers and not ended.cut:
+        return GitOutput(code=ended.code, out=ended.out, err=ended.err)
     if cut_ok and ended.cut == helperprocess.TOO_MUCH:
         return GitOutput(code=0, out=ended.out, err=ended.err, cut=True)
     said = gitfacts.text(ended.err)[:2000].strip()
@@ -167,7 +176,7 @@ def _environment(settings: Sequence[tuple[str, str]], extra: Mapping[str, str]) 
     return out
 
 
-def _program() -> str | None:
-    """From absolute folders of the path only: a ``.`` in it would be the agent's working tree."""
+def git_program() -> str | None:
+    """Its path, from absolute folders of the path only: a ``.`` in it would be the agent's working tree."""
     folders = [part for part in os.environ.get("PATH", os.defpath).split(os.pathsep) if part.startswith("/")]
     return shutil.which("git", path=os.pathsep.join(folders))

@@ -17,6 +17,7 @@ from coordinator.profiles import AgentProfile
 from coordinator.recording import Pool, Pools
 from coordinator.redaction import Redactor
 from store.db import Ledger
+from store.refusal import Refusal
 from store.vocab import AuthorizationId, IncarnationId, MicroUsd, Millis
 
 
@@ -56,6 +57,8 @@ class HouseSettings:
     """For agents that tell tokens and no money."""
     rules_file: Path | None = None
     """``rules.toml``: the standing rules with which runs are proposed; None: none are."""
+    setups: Mapping[str, str] = field(default_factory=dict)
+    """The command that makes a new tree ready, by the absolute path of the repository."""
     passing: bool = False
     """Only settles what is over: holds that live on are left exactly as they are."""
 
@@ -75,8 +78,8 @@ class House:
     """Say that a new snapshot is due."""
     away_in: float | None = None
     """Seconds until the pause, while the countdown shows."""
-    trouble: str = ""
-    """In words, while the ledger cannot be written."""
+    trouble: Refusal | None = None
+    """While the ledger cannot be written."""
     shutting: bool = False
     attendance: Attendance
     work: asyncio.Lock = field(default_factory=asyncio.Lock)

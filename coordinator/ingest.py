@@ -149,6 +149,8 @@ class Ingest:
             quiet = record.kind is RecordKind.QUIET
             found = self._driver.quiet() if quiet else self._driver.feed(record.data)
             batch.replayed += [(event, at) for event in found]
+            if record.generation < self.generation:
+                return  # who asked is gone, and the one that lives asked something else
             # The console before this one may have gone between its books and these bytes; whoever had sent them sees
             # them sent no second time.
             batch.acts += [machine.SendReply(id=one.id, data=one.data) for one in found if isinstance(one, base.Reply)]

@@ -13,7 +13,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coordinator import agenthome, closing, githelper, mailbox, preamble, profiles, recording, steps, worktree, writing
+from coordinator import (
+    agenthome,
+    closing,
+    githelper,
+    mailbox,
+    preamble,
+    profiles,
+    recording,
+    steps,
+    treesetup,
+    treesinuse,
+    turntrees,
+    worktree,
+    writing,
+)
 from coordinator.api import Started
 from coordinator.custody.client import Supervisor
 from coordinator.custody.types import AgentSpec, HoldSpec, SpawnFailure
@@ -24,7 +38,7 @@ from coordinator.recording import NewTurn, Proof
 from coordinator.rows import read_rows
 from coordinator.ruling import Rulebook
 from coordinator.steps import Step
-from coordinator.terms import Terms
+from coordinator.terms import Terms, TreeKind
 from store import control_writes, custody, runs
 from store.db import Tx
 from store.refusal import Refusal
@@ -75,19 +89,37 @@ async def _prepare_tree(session: "HeldSession") -> Terms | Refusal:
         tree = await worktree.again(facts, Path(terms.tree))
     else:
         tree = await worktree.prepare(
-            facts, kind=terms.tree_kind, run=session.run_id, folder=house.settings.worktrees, head=facts.head
+            facts,
+            kind=terms.tree_kind,
+            run=session.run_id,
+            folder=house.settings.worktrees,
+            head=facts.head,
+            busy=lambda: house.ledger.read(treesinuse.belonging),
         )
     if isinstance(tree, Refusal):
         return tree
     session.tree, session.head, session.branch = tree.tree, tree.head, tree.branch
     rule(session)
-    session.config_before = await asyncio.to_thread(githelper.read_config, session.tree)
     await session.write(
         lambda tx: runs.set_step(
             tx, id=session.run_id, step="prepared", tree=str(tree.tree), head=tree.head, branch=tree.branch
         )
     )
     steps.reach(Step.TREE_PREPARED)
+    new_tree = terms.tree_kind is TreeKind.WORKTREE and not terms.tree
+    setup = house.settings.setups.get(str(facts.top), "") if new_tree else ""
+    if setup and setup == terms.setup:
+        made_ready = await treesetup.run(
+            setup,
+            tree=session.tree,
+            environment=agent_environment(house.settings.environment, session.profile),
+            stopped=lambda: session.stop_reason is not None,
+        )
+        if made_ready is not None:
+            # It may have printed what it was given.
+            told = {name: house.redactor.text(str(fact)) for name, fact in made_ready.facts.items()}
+            return Refusal(made_ready.reason, told)
+    session.config_before = await asyncio.to_thread(githelper.read_config, session.tree)
     found = await asyncio.to_thread(
         profiles.look, session.profile, house.settings.environment.get("PATH", ""), cache=house.settings.version_cache
     )
@@ -108,6 +140,7 @@ async def _prepare_tree(session: "HeldSession") -> Terms | Refusal:
         uid=house.settings.uid,
         prompt=session.profile.prompt,
         quit=session.profile.quit,
+        setup=setup,
     )
 
 
@@ -184,7 +217,10 @@ async def _spawn(session: "HeldSession") -> SpawnFailure | None:
         cgroups=session.house.settings.cgroups,
         write_timeout=timing.write,
     )
-    born = await Supervisor.launch(spec, timeout=timing.spawn)
+    # As it is before the agent is there: what was changed already is not the run's.
+    as_made = session.terms.tree_kind is TreeKind.WORKTREE and not session.terms.tree and not session.terms.setup
+    noting = turntrees.begin(session.folder, session.tree, session.head, clean=as_made)
+    born, _ = await asyncio.gather(Supervisor.launch(spec, timeout=timing.spawn), noting)
     if isinstance(born, SpawnFailure):
         return born
     session.supervisor = born

@@ -246,6 +246,8 @@ async def _answer(session: "HeldSession", command: AnswerDecision, operator: str
     steps.reach(Step.ANSWER_COMMITTED)
     await session.refresh()
     if isinstance(result, Refusal):
+        if to_driver:
+            session.driver.never_went(decision.request)
         return result
     if park:
         await session.decide(

@@ -7,11 +7,16 @@ is stricter than a shell, on purpose: what is not read is put to the operator. R
 
 import re
 import shlex
+from functools import lru_cache
 from typing import Final
 
 JOINING: Final = frozenset(";&|<>()$`\\{}*?[]!#^")
 """Characters with which a shell begins something else than a word. Without the backslash and the dollar sign, what is
 in quotes stands for itself in every shell, and ``shlex`` reads it as they do."""
+
+LONGEST: Final = 4096
+"""Characters of a command that is read: rules are looked at where every stop passes through, and this takes a few
+milliseconds. What is longer is no plain command either."""
 
 _EXPANDED: Final = re.compile(r"(?:^|[=:])~|^=|^%")
 """A home folder, a program's place (zsh), a job: a word that becomes another one."""
@@ -21,6 +26,7 @@ _FOLDERS: Final = ("/bin", "/usr/bin", "/usr/local/bin")
 _ONE_COMMAND: Final = frozenset({"-c", "-lc"})
 
 
+@lru_cache(maxsize=16)
 def words_of(text: str) -> tuple[str, ...] | None:
     """The words of one plain command; None: it is none, or nobody can be certain.
 
@@ -40,7 +46,7 @@ def is_shell(program: str) -> bool:
 
 def _plain(text: str) -> tuple[str, ...] | None:
     # No line end, no tab, no character that shows as nothing or as a space.
-    if not text.isprintable() or JOINING & set(text):
+    if len(text) > LONGEST or not text.isprintable() or JOINING & set(text):
         return None
     try:
         words = tuple(shlex.split(text))

@@ -38,7 +38,7 @@ class Probe:
 def find_program(program: str, path_env: str) -> Path | None:
     """Where a program is, as an absolute path; a name is looked for on PATH, but never in the folder one is in."""
     if os.sep in program:
-        path = Path(program).expanduser()
+        path = Path(os.path.expanduser(program))  # noqa: PTH111  # one whose home is not there stays as it is
         return path if path.is_absolute() and path.is_file() and os.access(path, os.X_OK) else None
     # An empty or relative entry of PATH would run what an agent put into its tree.
     safe = os.pathsep.join(folder for folder in path_env.split(os.pathsep) if Path(folder).is_absolute())

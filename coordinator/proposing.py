@@ -2,18 +2,20 @@
 repository."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
-from coordinator import choosing, continuing, githelper, preamble, rulesfile, standing
+from coordinator import choosing, continuing, githelper, preamble, rulesfile, standing, treesinuse, worktree
 from coordinator.api import Proposal, Propose
 from coordinator.choosing import Chosen
 from coordinator.constants import TURN_BYTES
 from coordinator.drivers.base import CostBasis
+from coordinator.gitfacts import RepositoryFacts
 from coordinator.house import House
 from coordinator.profiles import Found
+from coordinator.starttypes import TreeReason
 from coordinator.terms import PRESETS, Preset, Terms, TreeKind, parse
 from store import authorizations, runs, signins
 from store.db import Tx
@@ -88,6 +90,8 @@ async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> P
     rules = standing_rules(house, asked, str(facts.top), chosen)
     if isinstance(rules, Refusal):
         return rules
+    holder = await house.ledger.read(lambda tx: treesinuse.holder(tx, str(facts.top)))
+    kind, why = _tree_kind(asked, facts, holder)
     terms = Terms(
         instruction=asked.instruction,
         preamble=added,
@@ -99,7 +103,7 @@ async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> P
         repository=str(facts.top),
         head=facts.head,
         branch=facts.branch,
-        tree_kind=_tree_kind(asked, facts.dirty_files),
+        tree_kind=kind,
         model=asked.model or profile.model or last_model,
         mode=mode,
         # A limit that could not hold is not agreed to.
@@ -122,6 +126,10 @@ async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> P
         if isinstance(going, Refusal):
             return going
         terms, continued = going
+        why = TreeReason.AS_BEFORE if asked.worktree is None else TreeReason.ASKED
+    new_tree = terms.tree_kind is TreeKind.WORKTREE and not terms.tree
+    if new_tree:
+        terms = replace(terms, setup=house.settings.setups.get(str(facts.top), ""))
     with_it = (terms.carried, preamble.text(RunId(0)) if added else "")
     moved = tuple(name for name in COMPARED if last is not None and getattr(last, name) != getattr(terms, name))
     return Proposal(
@@ -139,7 +147,10 @@ async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> P
         cost_note=chosen.can.cost_note,
         caution=profile.caution,
         takes_images=chosen.can.takes_images,
-        uncommitted=max(0, facts.dirty_files) if terms.tree_kind is TreeKind.WORKTREE and not terms.tree else 0,
+        uncommitted=max(0, facts.dirty_files) if new_tree else 0,
+        tree_reason=why,
+        holder=holder,
+        submodules=await worktree.submodules(facts.top, terms.head) if new_tree else (),
         continued=continued,
     )
 
@@ -158,9 +169,18 @@ def standing_rules(house: House, asked: Propose, repository: str, chosen: Chosen
     return tuple(rule.text for rule in rules) if chosen.can.asks_permission else ()
 
 
-def _tree_kind(asked: Propose, dirty: int) -> TreeKind:
-    # In place is what an operator sees and expects; a tree of its own is for who asks for it.
-    return TreeKind.WORKTREE if asked.worktree else TreeKind.IN_PLACE
+def _tree_kind(asked: Propose, facts: RepositoryFacts, holder: RunId | None) -> tuple[TreeKind, TreeReason]:
+    """In place is what an operator sees and expects, where nothing of theirs or of another run could be mixed with
+    it; else a tree of its own."""
+    if facts.bare:
+        return TreeKind.WORKTREE, TreeReason.BARE
+    if asked.worktree is not None:
+        return (TreeKind.WORKTREE if asked.worktree else TreeKind.IN_PLACE), TreeReason.ASKED
+    if holder is not None:
+        return TreeKind.WORKTREE, TreeReason.HELD
+    if facts.dirty_files:
+        return TreeKind.WORKTREE, TreeReason.DIRTY if facts.dirty_files > 0 else TreeReason.UNREADABLE
+    return TreeKind.IN_PLACE, TreeReason.CLEAN
 
 
 class _Permissions(msgspec.Struct):

@@ -123,7 +123,10 @@ def _parse(path: Path, text: str) -> tuple[Kept, ...] | Refusal:
         rule = standing.parse(entry.is_)
         if isinstance(rule, Refusal):
             return _invalid(path, f"rule {number}", str(rule.facts["problem"]))
-        repository = str(Path(entry.repository).expanduser()) if entry.repository else ""
+        try:
+            repository = str(Path(entry.repository).expanduser()) if entry.repository else ""
+        except RuntimeError:
+            return _invalid(path, f"rule {number}.repository", "there is no such home folder")
         if repository and not repository.startswith("/"):
             return _invalid(path, f"rule {number}.repository", "it must be a whole path, or begin with ~")
         found.append(Kept(text=rule.text, repository=repository, agent=entry.agent))

@@ -1,14 +1,17 @@
 """What a run's standing rules say of one request: nothing, or who answers it and how.
 
-*Deny* wins over *allow*, whatever their order; each path of an edit must be allowed; what a driver does not tell whole,
-or what lies outside the tree, is nobody's but the operator's. Whether a rule may answer just now (is the operator
-there, is there budget left) is the machine's to say. Pure, but for the look at where a path really leads, which is
-given.
+*Deny* wins over *allow*, whatever their order, and where one may be meant no *allow* answers; each path of an edit
+must be allowed; what a driver does not tell whole, or what lies outside the tree, is nobody's but the operator's.
+Whether a rule may answer just now (is the operator there, is there budget left) is the machine's to say. Pure, but for
+the look at where a path really leads, which is given.
 """
 
 import posixpath
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Final
 
 from coordinator import decisioncodec, standing
 from coordinator.drivers.asks import Act, ActKind, Allow, Answer, DecisionAsked, Deny
@@ -19,6 +22,11 @@ from store.vocab import DecisionKind
 
 BY = "rule: "
 """Before the rule, where it stands who answered."""
+_MOST_OF_PATHS: Final = 16_384
+"""Characters of all paths of one request."""
+_READ_VARIOUSLY: Final = re.compile(r"^~|^\s|\s$|^file:|[\\$\x00]", re.IGNORECASE)
+"""Of a path: agents leave out spaces around it, and some read a home folder, an address, a variable or a second kind of
+slash in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +55,18 @@ class Rulebook:
     def on(self, asked: DecisionAsked) -> Ruling | None:
         if asked.kind is not DecisionKind.PERMISSION or not self.rules:
             return None
+        if asked.act is not None and _is_much(asked.act):
+            asked = replace(asked, act=None)
+        # A path is followed once, however many rules are asked about it.
+        return replace(self, real=cache(self.real))._ruling_on(asked)
+
+    def _ruling_on(self, asked: DecisionAsked) -> Ruling | None:
         denying = next((rule for rule in self._of(Verdict.DENY) if self._denies(rule, asked)), None)
         if denying is not None:
             return _ruling((denying,), asked)
         if asked.act is None or (asked.blocked_path is not None and not self._inside(asked.blocked_path)):
+            return None
+        if any(self._may_deny(rule, asked) for rule in self._of(Verdict.DENY)):
             return None
         allowing = self._allowing(asked.act)
         return _ruling(allowing, asked) if allowing else None
@@ -76,6 +92,21 @@ class Rulebook:
                 named = [name for path in act.paths for name in self._names(path)]
                 return any(standing.covers_path(rule, name) for name in named)
 
+    def _may_deny(self, rule: Rule, asked: DecisionAsked) -> bool:
+        """Whether a *deny* may be meant though it does not cover it as it is written: no *allow* is certain then."""
+        act = asked.act
+        if act is None:
+            return False
+        if rule.kind is ActKind.TOOL:
+            return any(standing.may_mean_name(rule, tool) for tool in (asked.tool or "", act.tool) if tool)
+        if act.kind is not rule.kind:
+            return False
+        if rule.kind is ActKind.COMMAND:
+            return standing.may_mean_command(rule, words_of(act.command) or ())
+        if rule.kind is ActKind.FETCH:
+            return False
+        return any(standing.may_mean_name(rule, name) for path in act.paths for name in self._names(path))
+
     def _allowing(self, act: Act) -> tuple[Rule, ...]:
         """The rules that together allow the whole of it; none where any part is not allowed."""
         rules = [rule for rule in self._of(Verdict.ALLOW) if rule.kind is act.kind]
@@ -99,8 +130,8 @@ class Rulebook:
 
     def _allowing_path(self, rules: list[Rule], path: str) -> Rule | None:
         """By its own name and by that of where it leads, so that no link takes an edit out of what was agreed to."""
-        if ".." in path.split("/") or path.startswith("~"):
-            return None  # what such a path is depends on who reads it
+        if _is_read_variously(path):
+            return None
         names = self._names(path)
         if len(names) != 2:
             return None
@@ -108,7 +139,7 @@ class Rulebook:
 
     def _inside(self, path: str) -> bool:
         """Some agents name the path that made them ask, wherever it is; others only what they should not touch."""
-        return ".." not in path.split("/") and len(self._names(path)) == 2
+        return not _is_read_variously(path) and len(self._names(path)) == 2
 
     def _names(self, path: str) -> list[str]:
         """A path's names from the tree: as it is written, and where it leads; without those outside the tree."""
@@ -124,6 +155,17 @@ class Rulebook:
             if path.startswith(root.rstrip("/") + "/"):
                 return path[len(root.rstrip("/")) + 1 :]
         return None
+
+
+def _is_read_variously(path: str) -> bool:
+    """Whether what it is depends on who reads it."""
+    return ".." in path.split("/") or _READ_VARIOUSLY.search(path) is not None
+
+
+def _is_much(act: Act) -> bool:
+    """More than is looked at here, where every stop passes through: it is the operator's."""
+    lengths = [len(path) for path in act.paths]
+    return max(lengths, default=0) > standing.LONGEST_ACT or sum(lengths) > _MOST_OF_PATHS
 
 
 def _ruling(rules: tuple[Rule, ...], asked: DecisionAsked) -> Ruling | None:

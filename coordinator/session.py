@@ -28,12 +28,13 @@ from coordinator import (
     timers,
     turntimeout,
     worklimit,
+    writing,
 )
 from coordinator.api import EndingView, OperatorCommand, Reply
 from coordinator.books import CONVERSATION_OF
 from coordinator.custody import processes
 from coordinator.custody.client import Supervisor
-from coordinator.custody.types import RecordKind, SpoolRecord
+from coordinator.custody.types import SpoolRecord
 from coordinator.drivers import base
 from coordinator.githelper import ConfigReading
 from coordinator.house import House
@@ -388,7 +389,7 @@ class HeldSession:
             await extending.take_baseline(self, batch.feed)
         for act in batch.acts:
             await deeds.carry_out(self, act)
-        self._renew_farewell()
+        writing.renew_farewell(self)
 
     async def write(self, body: Any, *, first: bool = False) -> Any:
         """A transaction that must land: a busy ledger is waited for, said on the screen, and never harms the agent.
@@ -399,7 +400,7 @@ class HeldSession:
             try:
                 result = await self.house.ledger.transaction(body, first=first)
             except (LedgerBusy, StorageFault) as trouble:
-                self.house.trouble = str(trouble)
+                self.house.trouble = trouble.refusal
                 self.house.changed()
                 if isinstance(trouble, StorageFault):
                     self.order_end(EndReason.STORAGE)
@@ -410,7 +411,7 @@ class HeldSession:
                 await asyncio.sleep(0.2)
                 continue
             if self.house.trouble:
-                self.house.trouble = ""
+                self.house.trouble = None
                 self.house.changed()
             return result
 
@@ -418,52 +419,6 @@ class HeldSession:
         """Read the run's rows again."""
         self.rows = await self.house.ledger.read(lambda tx: read_rows(tx, self.run_id))
         self.house.changed()
-
-    def follow(self, record: SpoolRecord) -> None:
-        """Endings as the supervisor reports them, for the screen and the books."""
-        self.heard_at = Millis(record.at_ms)
-        match record.kind:
-            case RecordKind.EXIT:
-                self.exited = str(record.facts.get("exit", ""))
-                self.exited_at = self.heard_at if record.generation >= self.generation else None
-            case RecordKind.FENCE:
-                self._fence_seen(record)
-            case RecordKind.STEP:
-                closing.show_step(self, record)
-            case RecordKind.GONE if not record.facts.get("restart"):
-                self.gone = record
-                # With its outcome written before, this is another look: what remained then may be gone by now.
-                again = self.rows.run is not None and self.rows.run.outcome is not None
-                self.set_deadline(stuck.TIMER, stuck.LOOK if again and record.facts.get("remaining") else None)
-            case _:
-                pass
-
-    def _fence_seen(self, record: SpoolRecord) -> None:
-        # The first reason in the spool wins, whoever gave it (a hold that ran out, another process, this console).
-        reason = str(record.facts.get("reason", ""))
-        if self.live.ending is None:
-            self.live.ending = EndingView(reason=reason, since=Millis(record.at_ms), steps=(("no-new-turns", 0),))
-        if reason in (EndReason.FINISHED, EndReason.HANDOFF) and self.stop_reason is None:
-            # Only a conclusion orders that, this console's or the one's before it.
-            self.concluding = EndReason(reason)
-            return
-        if self.stop_reason is None:
-            self.stop_reason = reason
-        if self.state.fencing is None and not self.state.concluding:
-            self.inbox.command(machine.FenceAsked(reason=reason))
-
-    def _renew_farewell(self) -> None:
-        supervisor = self.supervisor
-        if supervisor is None or self.gone is not None:
-            return
-        wanted = self.driver.farewell()
-        if wanted != self.farewell:
-            self.farewell = wanted
-            self.spawn(self._leave_farewell(supervisor, wanted), "farewell")
-
-    async def _leave_farewell(self, supervisor: Supervisor, wanted: bytes) -> None:
-        with contextlib.suppress(ConnectionError, OSError):
-            await supervisor.farewell(wanted, pause=self.driver.capabilities.farewell_pause)
 
     # ------------------------------------------------------------------------------------------------------ timers
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coordinator import githelper, views
+from coordinator import githelper, landing, views
 from coordinator.api import (
     ConsoleSnapshot,
     Group,
@@ -101,6 +101,20 @@ class Snapshots:
             last_here=self.last_here,
             storage_trouble=house.trouble,
         )
+
+    async def look_at(self, repository: Path | None) -> None:
+        """The repository that the console was opened in. What a merge that was cut off left there is put back."""
+        if repository is None:
+            return
+        try:
+            self.repository = await repository_view(repository)
+            if self.repository.dirty_files:
+                await landing.recover_in(repository)
+                self.repository = await repository_view(repository)
+        except OSError as problem:
+            log.warning("the repository could not be looked at: %s", problem)
+            return
+        self.dirty.set()
 
     async def load(self) -> None:
         """The newest runs of the ledger, ended or held elsewhere."""

@@ -9,31 +9,34 @@ What is not certain is covered by no *allow*. That a *deny* wins, and when a rul
 import posixpath
 import re
 import shlex
-from dataclasses import dataclass
+import unicodedata
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 from urllib.parse import urlsplit
 
 from coordinator.drivers.asks import ActKind
 from coordinator.plaincommand import words_of
+from coordinator.runners import left_open
 from store.refusal import Refusal
 from store.vocab import RefusalReason
 
 LONGEST: Final = 300
 """Characters of a rule: it must be read to be agreed to."""
+LONGEST_ACT: Final = 4096
+"""Characters of a path or an address that is looked at: no file has a longer one."""
 MOST: Final = 100
 """Rules of one run."""
 
-_RUNNERS: Final = frozenset(
-    {
-        *("sh", "bash", "dash", "zsh", "fish", "ksh", "eval", "exec", "command", "builtin", "source", "."),
-        *("env", "sudo", "doas", "su", "xargs", "nohup", "nice", "timeout", "time", "watch", "ssh"),
-        *("python", "python3", "node", "perl", "ruby", "php"),
-    }
-)
-"""Programs whose arguments are a program: a rule that leaves those open would let everything through."""
 _HOST: Final = re.compile(r"(?:\*\.)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 _TOOL: Final = re.compile(r"[A-Za-z0-9_.:/-]+\*?")
+_OF_A_KIND: Final = {
+    **dict.fromkeys(("Bash", "shell"), ActKind.COMMAND),
+    **dict.fromkeys(("Edit", "MultiEdit", "Write", "NotebookEdit", "apply_patch"), ActKind.EDIT),
+    "Read": ActKind.READ,
+    "WebFetch": ActKind.FETCH,
+}
+"""Tools whose acts are told by what they do: no *allow* by their name would ever answer."""
 _FOR: Final = {
     ActKind.COMMAND: "how it begins",
     ActKind.EDIT: "a path in the tree, as src/**",
@@ -89,9 +92,8 @@ def _command(text: str, verdict: Verdict, about: str) -> Rule | Refusal:
     if words is None:
         why = "it must be plain words, without ; & | < > ( ) $ * ? and their like" if about else "say how it begins"
         return _invalid(text, why)
-    program = posixpath.basename(words[0])
-    if verdict is Verdict.ALLOW and program in _RUNNERS and all(word.startswith("-") for word in words[1:]):
-        return _invalid(text, f"{program} runs whatever it is given; say more of the command")
+    if verdict is Verdict.ALLOW and (program := left_open(words)):
+        return _invalid(text, f"{program} runs whatever it is given; say what, right after it and without options")
     return Rule(verdict=verdict, kind=ActKind.COMMAND, prefix=words)
 
 
@@ -110,6 +112,8 @@ def _problem(verdict: Verdict, kind: ActKind, about: str) -> str:
         return "" if about == "*" or _HOST.fullmatch(about) else f"after fetch comes {_FOR[kind]}"
     if about == "*":
         return "" if verdict is Verdict.DENY else "every tool is too much to allow; name one"
+    if verdict is Verdict.ALLOW and (told_as := _OF_A_KIND.get(about)):
+        return f"what {about} does is allowed as allow {told_as}, with {_FOR[told_as]}"
     return "" if _TOOL.fullmatch(about) else f"after tool comes {_FOR[kind]}"
 
 
@@ -157,7 +161,28 @@ def covers_command(rule: Rule, argv: tuple[str, ...]) -> bool:
         return True
     if rule.verdict is Verdict.ALLOW or not begins:
         return False
-    return (posixpath.basename(begins[0]), *begins[1:]) == rule.prefix
+    return (posixpath.basename(begins[0]), *begins[1:]) == (posixpath.basename(rule.prefix[0]), *rule.prefix[1:])
+
+
+def may_mean_command(rule: Rule, argv: tuple[str, ...]) -> bool:
+    """Whether the rule's words are all in the command, in their order, whatever stands between and around them.
+
+    ``git -C . push`` pushes too, and which options may come between only the program knows.
+    """
+    said = iter(_folded(posixpath.basename(part)) for word in argv for part in word.split())
+    return all(_folded(posixpath.basename(word)) in said for word in rule.prefix)
+
+
+def may_mean_name(rule: Rule, name: str) -> bool:
+    """Whether the name of a file or a tool is of the rule's pattern but for its spelling: in capitals, or in composed
+    letters. On some machines both are one file."""
+    loose = replace(rule, pattern=_folded(rule.pattern))
+    covers = covers_tool if rule.kind is ActKind.TOOL else covers_path
+    return covers(loose, _folded(name))
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFC", text).casefold()
 
 
 def covers_path(rule: Rule, path: str) -> bool:
@@ -171,8 +196,10 @@ def covers_path(rule: Rule, path: str) -> bool:
     reached = {0}
     for glob in rule.pattern.split("/"):
         after: set[int] = set()
-        for at in reached:
+        for at in sorted(reached):
             if glob == "**":
+                if at in after:
+                    continue  # so is all that can be reached from there
                 after.add(at)
                 while at < len(parts) and (dots or not parts[at].startswith(".")):
                     at += 1
@@ -204,7 +231,7 @@ def _is_like(name: str, glob: str, *, dots: bool) -> bool:
 
 def host_of(url: str) -> str | None:
     """The host of a plain web address; None where a reader and a program could see different ones."""
-    if not url.isascii() or not url.isprintable() or set(url) & set(" \\@"):
+    if len(url) > LONGEST_ACT or not url.isascii() or not url.isprintable() or set(url) & set(" \\@"):
         return None
     try:
         parts = urlsplit(url)

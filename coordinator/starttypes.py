@@ -30,6 +30,22 @@ class NewConversation(StrEnum):
     """A run that was to go on in it did not come up."""
 
 
+class TreeReason(StrEnum):
+    """Why a run is proposed in place, or on a tree of its own."""
+
+    ASKED = "asked"
+    CLEAN = "clean"
+    """In place: nothing there is uncommitted, and no run works there."""
+    DIRTY = "dirty"
+    UNREADABLE = "unreadable"
+    """What is uncommitted there could not be found out in time."""
+    HELD = "held"
+    """Another run works in the repository itself."""
+    BARE = "bare"
+    AS_BEFORE = "as-before"
+    """It goes on from a run, where that one worked."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continued:
     """What a run would begin with that goes on from another one."""
@@ -102,6 +118,11 @@ class Proposal:
     """What is to be known of the agent before choosing it."""
     uncommitted: int = 0
     """Files with changes that a tree of its own will not have."""
+    tree_reason: TreeReason = TreeReason.ASKED
+    holder: RunId | None = None
+    """The run that works in the repository itself, where that is the reason."""
+    submodules: tuple[str, ...] = ()
+    """Folders that will be empty in a new tree."""
     takes_images: bool = False
     continued: "Continued | None" = None
     """How it would go on from the run that its terms name."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from coordinator import extending
+from coordinator import endingreports, extending
 from coordinator.custody.types import SpoolRecord
 from coordinator.house import House
 from coordinator.inbox import BATCH
@@ -81,7 +81,7 @@ def _slice(
     now = records if ends is None else records[: ends + 1]
     batch = session.ingest.take(session.state, now, batch)
     for record in now:
-        session.follow(record)
+        endingreports.follow(session, record)
     return batch, None if ends is None else records[ends:]
 
 

@@ -12,6 +12,8 @@ from store.vocab import RunId
 
 KEPT = 256 * 1024
 """Bytes; a screen that begins to look needs what draws the page, not what scrolled away."""
+MOST_PIECES = 8 * 1024
+"""What is printed a character at a time costs a hundred times its length to keep."""
 MOST_KEYS = 64 * 1024
 """Bytes of one ``SendKeys``: a large paste is a turn."""
 
@@ -49,7 +51,7 @@ class Terminal:
             self._upto += length
             self._size += length
             self._pieces.append((self._upto, piece))
-            while self._size > KEPT and len(self._pieces) > 1:
+            while (self._size > KEPT or len(self._pieces) > MOST_PIECES) and len(self._pieces) > 1:
                 _, dropped = self._pieces.popleft()
                 self._size -= len(dropped) if isinstance(dropped, bytes) else 1
 

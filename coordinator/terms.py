@@ -65,6 +65,8 @@ class Terms:
     """The agent's own conversation in which it goes on; '': a new one."""
     tree: str = ""
     """Absolute path of the tree that the run before had of its own, where it works in that again; '': it does not."""
+    setup: str = ""
+    """The operator's own command that makes a new tree of this repository ready; '': there is none to run."""
     carried: str = ""
     """What Footplate adds to the brief of what came before: an account, answers and messages that never arrived."""
     answers: tuple[DecisionId, ...] = ()

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
+import msgspec
+
 from coordinator import decisioncodec, images, offering
 from coordinator.api import (
     AttentionView,
@@ -61,6 +63,31 @@ def turn_view(turn: turns.Turn, attached: Sequence[Attached] = ()) -> TurnView:
         preamble=turn.preamble,
         images=images.shown([one for one in attached if one.turn == turn.id]),
     )
+
+
+def readable_view(decision: decisions.Decision, rule_uses: int = 0) -> DecisionView:
+    """``decision_view``, or what the row alone says where its payload or answer is not as this version writes them:
+    one decision of an old run must not keep a console from starting."""
+    try:
+        return decision_view(decision, rule_uses)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return DecisionView(
+            id=decision.id,
+            run=decision.run,
+            turn=decision.turn,
+            kind=decision.kind,
+            state=decision.state,
+            revision=decision.revision,
+            payload_hash=decision.payload_hash,
+            title=decision.title,
+            subject=decision.subject,
+            asked_at=decision.asked_at,
+            answered_by=decision.answered_by,
+            answered_at=decision.answered_at,
+            delivered_at=decision.delivered_at,
+            request=decision.request,
+            note=decision.note,
+        )
 
 
 def decision_view(decision: decisions.Decision, rule_uses: int = 0) -> DecisionView:
@@ -200,7 +227,7 @@ def session_view(
         ),
         paused=state.paused if state else False,
         queue_held=state.queue_held if state else False,
-        decisions=tuple(decision_view(d, ruled[d.answered_by]) for d in decision_rows),
+        decisions=tuple(readable_view(d, ruled[d.answered_by]) for d in decision_rows),
         plan=shown.plan,
         background=shown.background,
         changed=shown.changed,

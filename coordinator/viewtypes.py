@@ -267,5 +267,5 @@ class ConsoleSnapshot:
     """At start: picked up, ended."""
     last_here: Millis | None = None
     """At start: when an operator was last seen at a console of this ledger; None: there was none before."""
-    storage_trouble: str = ""
-    """In words, while the ledger cannot be written; custody goes on."""
+    storage_trouble: Refusal | None = None
+    """While the ledger cannot be written; custody goes on."""

@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from coordinator import machine, settling, steps
+from coordinator.custody.client import Supervisor
 from coordinator.custody.types import WriteOutcome
 from coordinator.recording import keyed_digest
 from coordinator.steps import Step
@@ -49,6 +50,7 @@ async def _never_went(session: "HeldSession", turn: TurnId) -> None:
     def cancel(tx: Tx) -> None:
         settling.not_sent(tx, turn)
 
+    session.driver.never_went(turn)
     await session.write(cancel)
     session.inbox.command(machine.TurnNotSent(id=turn))
 
@@ -84,3 +86,19 @@ async def send(session: "HeldSession", write: str, data: bytes) -> None:
         steps.reach(Step.CONTROL_AFTER_WRITE)
         if outcome is WriteOutcome.FAILED:
             session.order_end(EndReason.WRITE_FAILED)
+
+
+def renew_farewell(session: "HeldSession") -> None:
+    """Leave with the keeper what would end this agent well by now, where that has changed."""
+    supervisor = session.supervisor
+    if supervisor is None or session.gone is not None:
+        return
+    wanted = session.driver.farewell()
+    if wanted != session.farewell:
+        session.farewell = wanted
+        session.spawn(_leave_farewell(session, supervisor, wanted), "farewell")
+
+
+async def _leave_farewell(session: "HeldSession", supervisor: Supervisor, wanted: bytes) -> None:
+    with contextlib.suppress(ConnectionError, OSError):
+        await supervisor.farewell(wanted, pause=session.driver.capabilities.farewell_pause)

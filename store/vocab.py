@@ -291,6 +291,23 @@ class RefusalReason(StrEnum):
     GIT_FAILED = "git-failed"
     SPAWN_FAILED = "spawn-failed"
     START_TIMEOUT = "start-timeout"
+    SETUP_FAILED = "setup-failed"
+    # a run's tree, once it has ended
+    NO_TREE_OF_ITS_OWN = "no-tree-of-its-own"
+    TREE_GONE = "tree-gone"
+    TREE_BUSY = "tree-busy"
+    """Something is half made in it, or a lock is left there."""
+    TARGET_DIRTY = "target-dirty"
+    NO_BRANCH = "no-branch"
+    NOTHING_TO_LAND = "nothing-to-land"
+    CONFLICTS = "conflicts"
+    NOT_OURS_TO_WRITE = "not-ours-to-write"
+    """Files that git stores by a program of the repository's choice, or repositories within it."""
+    HAS_MERGES = "has-merges"
+    IGNORED_FILES = "ignored-files"
+    BRANCH_IN_USE = "branch-in-use"
+    NOT_DISCARDED = "not-discarded"
+    ALREADY_DISCARDED = "already-discarded"
     # reviewing
     FILTER_INVALID = "filter-invalid"
     # files

@@ -20,6 +20,7 @@ Work
   interrupt RUN             interrupt the turn that runs
   finish RUN                end a run well, after its turn
   stop RUN | --all          stop it, and everything that it started
+  tree RUN [DEED]           what it left: keep, merge, pick, shell, discard
   extend RUN                more money, turns, work or time
   revoke RUN                take its terms back: it ends
 
@@ -27,6 +28,7 @@ Look
   ls                        runs, and what waits for you
   attention                 what waits for you, oldest first
   show RUN                  one run: turns, questions, stop report
+  diff RUN [FILE...]        what it changed (--stat, --turn N)
   ps                        processes of every run that is held
   budget                    money: limits, spent, reserved, left
   review [LEDGER]           look through all runs of a ledger, also a copy

@@ -15,7 +15,15 @@ from app.cli.departing import Departure
 from app.cli.exits import Code, Leave, refused, usage
 from app.cli.plain import PlainSession, stdin_lines
 from app.cli.surroundings import Surroundings, agent_profiles, surroundings
-from app.wording import continued_words, moved_words, plural, remarks, rules_proposed, terms_sentence, warnings
+from app.wording import (
+    continued_words,
+    moved_words,
+    remarks,
+    rules_leave_open,
+    rules_proposed,
+    terms_sentence,
+    warnings,
+)
 from app.wording_leaving import stays_held
 from coordinator.ancestry import inside_a_hold
 from coordinator.api import Backend, Proposal, Propose, Started, StartRun
@@ -241,11 +249,10 @@ def show_terms(backend: Backend, proposal: Proposal) -> None:
             printing.told(printing.one_line(said, 400))
     for said in (*warnings(proposal, snapshot.now), *remarks(proposal)):
         printing.told(printing.one_line(f"{said[:1].upper()}{said[1:]}.", 400))
-    if proposal.uncommitted:
-        files = plural(proposal.uncommitted, "file")
-        printing.told(f"Changes in {files} that are not committed are not in the new tree.")
     for said, _ in rules_proposed(proposal):
         printing.told(f"  {printing.one_line(said, 400)}")
+    if left_open := rules_leave_open(proposal):
+        printing.told(f"  ({left_open})")
     if proposal.own_rules:
         rules = ", ".join(printing.one_line(rule, 60) for rule in proposal.own_rules)
         printing.told(f"Its own rules let through: {rules}")

@@ -11,6 +11,7 @@ import typer
 from app.cli import (
     caring,
     continuing,
+    differing,
     exporting,
     extending,
     housekeeping,
@@ -21,6 +22,7 @@ from app.cli import (
     speaking,
     starting,
     sweeping,
+    trees,
 )
 from app.cli.exits import Code, Leave
 
@@ -38,6 +40,7 @@ continuing.add_to(PROGRAM)
 speaking.add_to(PROGRAM)
 extending.add_to(PROGRAM)
 looking.add_to(PROGRAM)
+differing.add_to(PROGRAM)
 reviewing.add_to(PROGRAM)
 exporting.add_to(PROGRAM)
 caring.add_to(PROGRAM)
@@ -45,6 +48,7 @@ housekeeping.add_to(PROGRAM)
 rules.add_to(PROGRAM)
 importing.add_to(PROGRAM)
 sweeping.add_to(PROGRAM)
+trees.add_to(PROGRAM)
 
 # Typer brings its own click along; its exceptions have no public name.
 _UsageProblem: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")

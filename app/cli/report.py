@@ -85,7 +85,7 @@ def _report(tx: Tx, row: runs.Run, transcript: bool) -> RunReport:
         custody=None if hold is None else hold.state,
         terms=agreed if isinstance(agreed, terms.Terms) else None,
         turns=tuple(views.turn_view(turn, with_them) for turn in turns.of_run(tx, row.id)),
-        decisions=tuple(views.decision_view(one) for one in decisions.of_run(tx, row.id)),
+        decisions=tuple(views.readable_view(one) for one in decisions.of_run(tx, row.id)),
         waiting=tuple(one.text for one in queued.waiting(tx, row.id)),
         spent=spend.money,
         guessed=spend.guessed,

@@ -59,6 +59,7 @@ def run_console(
         notify=config.notify,
         told_file=find(around).notices,
         ledger=find(around).ledger,
+        spool=find(around).spool,
         now=RealClock().now,
     )
     console = FootplateApp(backend, options)

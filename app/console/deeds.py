@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from app.console.answering import Answering
 from app.console.attaching import Attaching
 from app.console.beside import Beside
+from app.console.changing import Changing
 from app.console.colouring import Colouring
 from app.console.completing import Completing
 from app.console.copying import Copying
@@ -33,6 +34,7 @@ from app.console.sessiondeeds import SessionAct, SessionDeeds
 from app.console.slashing import Slashing
 from app.console.starting import Starting
 from app.console.stopping import Stopping
+from app.console.trees import Trees
 from app.console.viewing import Viewing
 from app.console.views.actions import offers, why_dead
 from app.console.views.lists import ordered
@@ -78,7 +80,9 @@ class Deeds:
         self.completing = Completing(self)
         self.attaching = Attaching(self)
         self.slashing = Slashing(self)
-        self.on_session: dict[str, SessionAct] = {**SessionDeeds(self).acts()}
+        self.on_session: dict[str, SessionAct] = {
+            **SessionDeeds(self).acts(), **Changing(self).acts(), **Trees(self).acts(),
+        }  # fmt: skip
         self.waiting_list = WaitingList(self)
         self.filtering = Filtering(self)
         self.beside = Beside(self)

@@ -17,6 +17,7 @@ class Where(StrEnum):
     FILTER = "in the filter of the list"
     SEARCH = "while you search"
     REVIEW = "in the review (v)"
+    CHANGES = "in what a run changed (d)"
     LIVE = "on a program's own screen (T)"
 
 
@@ -38,7 +39,7 @@ class Key:
 
 
 A, W, C, T, K = Where.ANYWHERE, Where.COMPOSER, Where.CARD, Where.TERMS, Where.KEYS
-F, V, L = Where.FILTER, Where.REVIEW, Where.LIVE
+F, V, L, D = Where.FILTER, Where.REVIEW, Where.LIVE, Where.CHANGES
 
 
 def _key(
@@ -65,9 +66,9 @@ def _key(
 
 
 TABLE: tuple[Key, ...] = (
-    _key("stop", "ctrl+backslash f9", A, "stop this session; again after 0.7 s kills it", "stop", shown="^\\"),
+    _key("stop", "ctrl+backslash f9", A, "stop this session; again after 0.7 s kills it", "stop session", shown="^\\"),
     _key("stop-all", "ctrl+right_square_bracket f8", A, "stop all: first lists them, again stops them", shown="^] ^]"),
-    _key("interrupt", "ctrl+c", A, "copy what is selected, else interrupt the turn", "interrupt"),
+    _key("interrupt", "ctrl+c", A, "copy what is selected, else interrupt the turn", "interrupt turn"),
     _key("next-waiting", "ctrl+o f4", A, "go to what waits longest for you", "next waiting"),
     _key("commands", "ctrl+p f1", A, "all commands", "all commands", listed=False),
     _key("redraw", "ctrl+l", A, "draw the screen anew"),
@@ -121,7 +122,9 @@ TABLE: tuple[Key, ...] = (
     _key("session-up", "K up", K, "the session before", listed=False),
     _key("write", "i enter", K, "write to the agent", "write"),
     _key("card-from-keys", "tab", K, "go to the card", listed=False),
-    _key("details", "l", K, "details: turns, processes, terms, stop report", "details"),
+    _key("details", "l", K, "stop report and details: turns, processes, terms", "details"),
+    _key("changes", "d", K, "what it changed, file by file, in all turns or one", "changes"),
+    _key("tree", "B", K, "what becomes of its tree and branch: keep, merge, pick, shell, discard", "keep or merge"),
     _key("panel", "t", K, "show or hide plan and background"),
     _key("waiting-list", "a", K, "list what waits for you"),
     _key("search", "slash", K, "search this conversation", "search", shown="/"),
@@ -132,7 +135,7 @@ TABLE: tuple[Key, ...] = (
     _key("beside", "vertical_line", K, "a second session beside this one, or only one again", shown="|"),
     _key("swap", "b", K, "bring the session beside this one into view"),
     _key("away", "W", K, "what happened while you were away"),
-    _key("review", "v", K, "review: all runs of the ledger, what was said, what it cost", "review"),
+    _key("review", "v", K, "all sessions of the ledger, in review: what was said, what it cost", "all sessions"),
     _key("new", "s", K, "new session", "new", listed=False),
     _key("next-waiting-w", "w", K, "go to what waits longest for you", listed=False),
     _key("continue", "c", K, "continue an ended session", "continue"),
@@ -159,18 +162,65 @@ TABLE: tuple[Key, ...] = (
         "search-keep", "enter", Where.SEARCH, "stay here; n and N go on from it", "stay here", shown="Enter", inner=True
     ),
     _key("search-back", "escape", Where.SEARCH, "back to where you were", "back", shown="Esc", inner=True),
-    _key("review-move", "j k g G pagedown pageup", V, "up and down", shown="j k g G", inner=True),
+    _key(
+        "review-move",
+        "j k g G pagedown pageup",
+        V,
+        "up and down; PgDn PgUp by a screen, g G to the ends",
+        "scroll",
+        shown="j k g G",
+        inner=True,
+    ),
     _key("review-filter", "f slash", V, "filter the list; / in a conversation searches it", "filter", inner=True),
-    _key("review-texts", "t", V, "what was said in all runs, newest first, or the runs again", "texts", inner=True),
+    _key(
+        "review-texts",
+        "t",
+        V,
+        "what was said in all runs, newest first, or the runs again",
+        "what was said",
+        inner=True,
+    ),
     _key("review-spend", "dollar_sign", V, "money and time, or the runs again", "money", shown="$", inner=True),
     _key(
         "review-order", "s", V, "the next order; of money: by day, repository, agent, model, run", "order", inner=True
     ),
-    _key("review-open", "enter", V, "the run alone; in it: where this stands", "open", shown="Enter", inner=True),
-    _key("review-part", "tab shift+tab", V, "turns, conversation, facts, money", "parts", shown="Tab", inner=True),
-    _key("review-mark", "space", V, "mark a run; open or fold", "mark", shown="Space", inner=True),
+    _key(
+        "review-open",
+        "enter",
+        V,
+        "read the run's conversation; in a run: where this stands",
+        "open",
+        shown="Enter",
+        inner=True,
+    ),
+    _key(
+        "review-part",
+        "tab",
+        V,
+        "the next part: turns, conversation, facts, money",
+        "next part",
+        shown="Tab",
+        inner=True,
+    ),
+    _key("review-part-before", "shift+tab", V, "the part before", "part before", shown="Shift+Tab", inner=True),
+    _key(
+        "review-mark",
+        "space",
+        V,
+        "mark a run for the export; open or fold",
+        "mark for export",
+        shown="Space",
+        inner=True,
+    ),
     _key("review-export", "x", V, "export what is marked, else this run", "export", inner=True),
-    _key("review-replay", "r", V, "replay the run, again: 4 and 16 times as fast", "replay", inner=True),
+    _key(
+        "review-replay",
+        "r",
+        V,
+        "see the run happen again, pressed again: 4 and 16 times as fast",
+        "see it again",
+        inner=True,
+    ),
     _key("review-step", "full_stop comma", V, "in a replay: the next event, the one before", shown=". ,", inner=True),
     _key(
         "review-turn",
@@ -183,8 +233,34 @@ TABLE: tuple[Key, ...] = (
     _key("review-next", "n N", V, "the next match, the one before", inner=True),
     _key("review-copy", "y Y", V, "copy this block, the whole message", inner=True),
     _key("review-whole", "o", V, "all of a long text", inner=True),
+    _key("review-changes", "d", V, "what the run changed, as it was kept", inner=True),
     _key("review-help", "question_mark", V, "these keys", "keys", shown="?", inner=True),
     _key("review-back", "escape q", V, "back; q leaves the review", "back", shown="Esc", inner=True),
+    _key("changes-move", "j k g G pagedown pageup", D, "up and down in the lines", shown="j k g G", inner=True),
+    _key("changes-file", "J K", D, "the next file, the file before", "file", shown="J K", inner=True),
+    _key(
+        "changes-hunk",
+        "left_curly_bracket right_curly_bracket",
+        D,
+        "the hunk before, the next hunk",
+        "hunk",
+        shown="{ }",
+        inner=True,
+    ),
+    _key(
+        "changes-turn",
+        "left_square_bracket right_square_bracket",
+        D,
+        "the turn before, the next turn, all turns",
+        "turn",
+        shown="[ ]",
+        inner=True,
+    ),
+    _key("changes-edit", "o", D, "open the file in $EDITOR, at this line", "editor", inner=True),
+    _key("changes-page", "P", D, "all of it in $PAGER", "pager", inner=True),
+    _key("changes-tool", "D", D, "the file in your diff tool, as git is told to use it", "diff tool", inner=True),
+    _key("changes-again", "r", D, "look again", inner=True),
+    _key("changes-back", "escape q d", D, "back", "back", shown="Esc", inner=True),
     _key("live-type", "i enter", L, "type into it: every key but those that work anywhere", inner=True),
     _key("live-escape", "e", L, "send it an Esc", inner=True),
     _key("live-back", "escape", L, "no longer type; else back to the conversation", shown="Esc", inner=True),

@@ -12,13 +12,15 @@ if TYPE_CHECKING:
     from app.console.deeds import Deeds
 
 
-async def lend(deeds: "Deeds", argv: Sequence[str], environment: Mapping[str, str] | None = None) -> int | str:
+async def lend(
+    deeds: "Deeds", argv: Sequence[str], environment: Mapping[str, str] | None = None, cwd: str | None = None
+) -> int | str:
     """Run a program in front until it ends: its exit code, or why it did not come to that."""
     deeds.away = True
     try:
         # Batched, and longer than lent: no timer, snapshot or answer draws anything meanwhile.
         with deeds.app.batch_update(), deeds.app.suspend():
-            return await _run(argv, environment)
+            return await _run(argv, environment, cwd)
     except SuspendNotSupported:
         return "this terminal can not be lent to another program"
     finally:
@@ -26,10 +28,10 @@ async def lend(deeds: "Deeds", argv: Sequence[str], environment: Mapping[str, st
         deeds.app.take()
 
 
-async def _run(argv: Sequence[str], environment: Mapping[str, str] | None) -> int | str:
+async def _run(argv: Sequence[str], environment: Mapping[str, str] | None, cwd: str | None) -> int | str:
     """Raises nothing that is expected: the terminal does not come back from a loan that ends with an exception."""
     try:
-        process = await asyncio.create_subprocess_exec(*argv, env=environment)
+        process = await asyncio.create_subprocess_exec(*argv, env=environment, cwd=cwd)
     except (OSError, ValueError) as problem:
         why = problem.strerror if isinstance(problem, OSError) else "its name cannot be used"
         return f"{argv[0] if argv else 'it'} did not start: {why}"

@@ -103,8 +103,8 @@ class Opening:
             return
         with tempfile.TemporaryDirectory(prefix="footplate-") as folder:
             path = Path(folder) / "whole.txt"
-            await asyncio.to_thread(_write, path, text)
-            problem = await lend(self._deeds, [*_pager(), str(path)])
+            await asyncio.to_thread(write_harmless, path, text)
+            problem = await lend(self._deeds, [*pager(), str(path)])
         if isinstance(problem, str):
             self._deeds.say(problem)
 
@@ -171,12 +171,13 @@ def _label(target: Target) -> str:
     return literal(target.path) + (f":{target.line}" if target.line else "")
 
 
-def _pager() -> list[str]:
+def pager() -> list[str]:
+    """The operator's, and its arguments."""
     given = shlex.split(os.environ.get("PAGER", ""))
     return given or [next((name for name in ("less", "more") if shutil.which(name)), "less")]
 
 
-def _write(path: Path, text: str) -> None:
+def write_harmless(path: Path, text: str) -> None:
     """By slices, so that the keys of this process live while 64 MB are made harmless."""
     with path.open("w", encoding="utf-8", errors="replace") as out:
         for at in range(0, len(text), _SLICE):

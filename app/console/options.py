@@ -40,6 +40,8 @@ class ConsoleOptions:
     """Where it is noted what the operator was told of; None: nothing is told outside the screen."""
     ledger: Path | None = None
     """The file that a review opens; None: there is none to open."""
+    spool: Path | None = None
+    """Where runs have their folders; None: turns cannot be told apart by a diff tool."""
     now: Callable[[], Millis] | None = None
     """Wall clock for ages; None: they stand as in the snapshot."""
     monotonic: Callable[[], float] = time.monotonic

@@ -10,6 +10,7 @@ from textual.timer import Timer
 
 from app.console.keys import Where
 from app.console.screens.asking import Quit, StopAllSheet
+from app.console.screens.changes import ChangesSheet
 from app.console.screens.reading import Details
 from app.console.views.announcing import announced
 from app.console.views.lists import ordered
@@ -74,6 +75,8 @@ class Viewing:
         screen = self._deeds.app.screen
         if isinstance(screen, Details):
             screen.take(snapshot, self._deeds.drive.now)
+        elif isinstance(screen, ChangesSheet):
+            screen.take(snapshot)
         elif isinstance(screen, StopAllSheet | Quit):
             screen.fill(snapshot)
         self.watch_seen()

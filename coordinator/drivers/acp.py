@@ -125,6 +125,12 @@ class AcpDriver:
         acp_asks.taken(self._state, request)
         return data
 
+    def never_went(self, name: str) -> None:
+        if name in self._state.sent:
+            self._state.sent.remove(name)
+        if (ask := self._state.asks.get(name)) is not None:
+            ask.answered = False
+
     def interrupt(self) -> ControlWrite:
         """A cancel has no answer of its own: it is heard when the prompt is answered."""
         cancel = self._cancel() + self._cancel_asks()

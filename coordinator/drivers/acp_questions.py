@@ -4,6 +4,7 @@ Which question a field is, what its choices are worth, and how what a person cho
 """
 
 import json
+import math
 from typing import Any, Final
 
 from coordinator.drivers import acp_tools, jsonrpc
@@ -30,6 +31,8 @@ CANCELLED: Final[Json] = {"outcome": {"outcome": "cancelled"}}
 """The no that every agent must take for a permission."""
 CANCEL: Final = "cancelled"
 """An offer that is none of the agent's options: the request is answered as cancelled."""
+MOST_FIELDS: Final = 200
+"""Of a form, companions counted: nobody would fill in more."""
 _YES, _NO = "Yes", "No"
 _CUSTOM: Final = "_custom"
 """Ending of a form's field for free text beside one with choices."""
@@ -46,6 +49,8 @@ def form(state: State, request: jsonrpc.Request, out: Out) -> bool:
         out.append(Reply(id=f"reply-{jsonrpc.key(request.id)}", data=data, why="a page to open, declined"))
         return True
     properties = mapping(mapping(params, "requestedSchema"), "properties")
+    if len(properties) > MOST_FIELDS:
+        return False
     fields: list[Json] = []
     questions: list[Question] = []
     plain = [name for name in properties if not _is_companion(name, properties)]
@@ -123,9 +128,11 @@ def inner(told: Json) -> list[Json] | None:
 def ask_inner(state: State, name: str, call: str, asked: list[Json], options: list[Json], out: Out) -> None:
     questions: list[Question] = []
     fields: list[Json] = []
+    taken: set[str] = set()
     for n, one in enumerate(asked):
         said = text(one, "question")
-        said = said if said not in [question.text for question in questions] else f"{said} ({n + 1})"
+        said = said if said not in taken else f"{said} ({n + 1})"
+        taken.add(said)
         questions.append(
             Question(
                 text=said,
@@ -193,8 +200,8 @@ def _typed(kind: str, said: str) -> Any:
     try:
         if kind == "integer":
             return int(said)
-        if kind == "number":
-            return float(said)
+        if kind == "number" and math.isfinite(number := float(said)):
+            return number
     except ValueError:
         pass
     return said

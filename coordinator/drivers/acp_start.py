@@ -30,6 +30,7 @@ VERSION: Final = 1
 INITIALIZE: Final = "hs-initialize"
 SESSION: Final = "hs-session"
 MODE: Final = "hs-mode"
+_MODE_AGAIN: Final = "hs-mode-"
 MODEL: Final = "hs-model"
 SET_BACK: Final = "ask-again-"
 _SAME, _COPY = "on", "copy"
@@ -59,12 +60,13 @@ def answered(state: State, response: jsonrpc.Response, out: Out) -> bool:
         _initialized(state, response, out)
     elif isinstance(response.id, str) and response.id.partition(" ")[0] == SESSION:
         _session(state, response.id.partition(" ")[2], response, out)
-    elif response.id in (MODE, MODEL):
+    elif response.id in (MODE, MODEL) or (isinstance(response.id, str) and response.id.startswith(_MODE_AGAIN)):
         _step(state, str(response.id), response, out)
     elif isinstance(response.id, str) and response.id.startswith(SET_BACK):
         if response.error is not None:
+            # As at its start: it is not held where nobody is asked.
             said = failure_text(response.error)
-            out.append(Notice(text=f"it would not be set back into the mode in which a person is asked: {said}"))
+            out.append(ProtocolFault(what=f"it would not be set back into the mode in which a person is asked: {said}"))
         else:
             took_mode(state, mode_id(state, ASK) or state.mode, out)
     else:
@@ -185,16 +187,16 @@ def _step(state: State, step: str, response: jsonrpc.Response, out: Out) -> None
             text_ = f"it would not go into its mode {state.mode_wanted}: {said}"
             out.append(CannotStart(failure=FailureKind.REFUSED, text=text_))
         return
-    if step == MODE:
-        state.mode = mode_id(state, state.mode_wanted) or state.mode
-    else:
+    if step == MODEL:
         state.model = model_id(state, state.model_wanted) or state.model
+    else:
+        state.mode = mode_id(state, state.mode_wanted) or state.mode
     options(state, objects(response.result, "configOptions"))
     _ready_if_done(state, out)
 
 
 def _ready_if_done(state: State, out: Out) -> None:
-    if state.waiting or state.ready:
+    if state.waiting or state.ready or not _is_in_mode(state, out):
         return
     state.ready = True
     out.append(
@@ -207,6 +209,21 @@ def _ready_if_done(state: State, out: Out) -> None:
             models=tuple((model.id, model.name or model.id) for model in state.models),
         )
     )
+
+
+def _is_in_mode(state: State, out: Out) -> bool:
+    """Some leave the mode that they were put into while their model is set: then it is set once more."""
+    wanted = mode_id(state, state.mode_wanted)
+    if wanted is None or state.mode == wanted:
+        return True
+    state.set_back += 1
+    if state.set_back > MOST_SET_BACK:
+        said = f"it does not stay in its mode {wanted}, and goes into {state.mode}"
+        out.append(CannotStart(failure=FailureKind.REFUSED, text=said))
+        return False
+    method, params = mode_request(state, wanted)
+    _ask_for(state, f"{_MODE_AGAIN}{state.set_back}", method, params, out)
+    return False
 
 
 def _ask_for(state: State, step: str, method: str, params: Json, out: Out, *, name: str = "") -> None:

@@ -4,6 +4,8 @@ What is read must come out the same for whoever reads it again without having wr
 may matter to it. Only plain, bounded JSON values may stand here; nothing that decides.
 """
 
+from typing import Final
+
 import msgspec
 
 from coordinator.drivers.acp_agents import ASK
@@ -132,6 +134,10 @@ class State(msgspec.Struct):
 
 KEPT = 64
 """How many ended things are remembered to recognise late lines."""
+
+
+MOST_ASKS: Final = 500
+"""Requests that wait at once; an agent that asks without end is told no to its oldest when they are answered."""
 
 
 def remember(ring: list[str], item: str) -> None:

@@ -17,7 +17,7 @@ from coordinator.drivers.acp_results import (
     says_nothing_was_used,
     usage_of,
 )
-from coordinator.drivers.acp_state import State, remember
+from coordinator.drivers.acp_state import MOST_ASKS, State, remember
 from coordinator.drivers.base import (
     AgentEvent,
     ContextUsage,
@@ -91,8 +91,12 @@ def _request(state: State, message: jsonrpc.Request, out: Out) -> bool:
     acp_updates.speaks(state, out)
     acp_updates.end_block(state, out)
     if message.method == "elicitation/create":
-        return acp_questions.form(state, message, out)
-    return acp_asks.permission(state, acp_start.ways(state), message, out)
+        known = acp_questions.form(state, message, out)
+    else:
+        known = acp_asks.permission(state, acp_start.ways(state), message, out)
+    while len(state.asks) > MOST_ASKS:
+        del state.asks[next(iter(state.asks))]
+    return known
 
 
 def _response(state: State, response: jsonrpc.Response, out: Out) -> bool:

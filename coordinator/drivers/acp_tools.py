@@ -17,6 +17,7 @@ from coordinator.plaincommand import is_shell
 Out = list[AgentEvent]
 
 _MOST_TOOLS: Final = 500
+MOST_PATHS: Final = 50
 _MOST_OUTPUT: Final = 4_000_000
 """Characters of one call's output that are kept until it ends; what comes beyond is cut off, and says so."""
 _KINDS: Final = frozenset({"read", "edit", "delete", "move", "search", "execute", "fetch"})
@@ -69,11 +70,12 @@ def join(state: State, call: str, update: Json) -> Tool:
     elif isinstance(given, str | list) and given:
         tool.input_json = json.dumps({"input": given})
     places = [text(place, "path") for place in objects(update, "locations") if word(place, "path")]
-    tool.paths = places[:50] or tool.paths
+    tool.paths = places[:MOST_PATHS] or tool.paths
     if isinstance(update.get("content"), list):
         tool.text = _content_text(update)[:_MOST_OUTPUT]
         tool.diffs = _diffs(update) or tool.diffs
-    if piece := text(mapping(meta, "terminal_output_delta"), "data"):
+    piece = text(mapping(meta, "terminal_output_delta"), "data")
+    if piece and len(tool.text) < _MOST_OUTPUT:
         tool.text = (tool.text + piece)[:_MOST_OUTPUT]
     return tool
 

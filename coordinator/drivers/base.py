@@ -426,6 +426,11 @@ class Driver(Protocol):
 
     def answer(self, request: str, answer: Answer) -> bytes: ...
 
+    def never_went(self, name: str) -> None:
+        """The turn of this id, or the answer to this request, was made and did not go, nor ever will: it is as if it
+        had not been made. Else what the agent says next would be taken for its effect."""
+        ...
+
     def interrupt(self) -> ControlWrite: ...
 
     def stop_background(self) -> Sequence[ControlWrite]:

@@ -186,6 +186,12 @@ class ClaudeDriver:
             ask.answered = word
         return _response(request, body)
 
+    def never_went(self, name: str) -> None:
+        if name in self._state.sent:
+            self._state.sent.remove(name)
+        if (ask := self._state.asks.get(name)) is not None:
+            ask.answered = ""
+
     def interrupt(self) -> ControlWrite:
         request: Json = {"subtype": "interrupt"}
         if self._cancels_queue():

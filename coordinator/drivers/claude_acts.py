@@ -6,7 +6,7 @@ A key that is not known may change what is done (a command outside its sandbox, 
 from typing import Final
 
 from coordinator.drivers.asks import Act, ActKind
-from coordinator.drivers.json_fields import Json, word
+from coordinator.drivers.json_fields import Json, is_plain_list, word
 
 _KEYS: Final[dict[str, frozenset[str]]] = {
     "Bash": frozenset({"command", "description", "timeout", "run_in_background"}),
@@ -17,6 +17,7 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
     "Read": frozenset({"file_path", "offset", "limit", "pages"}),
     "WebFetch": frozenset({"url", "prompt"}),
 }
+_ONE_EDIT: Final = frozenset({"old_string", "new_string", "replace_all"})
 _RUNS: Final = frozenset({"command", "commands", "cmd", "script", "code"})
 """Inputs of other tools that are a program: no name of a tool says what it would run."""
 
@@ -29,6 +30,8 @@ def act_of(tool: str, tool_input: Json) -> Act | None:
     if known is None:
         return None if _RUNS & set(tool_input) else Act(kind=ActKind.TOOL, tool=tool)
     if not set(tool_input) <= known:
+        return None
+    if tool == "MultiEdit" and not is_plain_list(tool_input.get("edits"), _ONE_EDIT):
         return None
     if tool == "Bash":
         command = word(tool_input, "command")

@@ -119,6 +119,12 @@ class CodexDriver:
             ask.answered = True
         return _response(request, codex_asks.body(ask, answer))
 
+    def never_went(self, name: str) -> None:
+        if name in self._state.sent:
+            self._state.sent.remove(name)
+        if (ask := self._state.asks.get(name)) is not None:
+            ask.answered = False
+
     def interrupt(self) -> ControlWrite:
         """Open requests answered, and the turn's end. A turn that it has not named yet is interrupted when it does."""
         native = next(reversed(self._state.flights), None)

@@ -69,7 +69,7 @@ def body(ask: Ask | None, answer: Answer) -> str:
         case Deny():
             return ask.answers.get("cancel" if answer.interrupt else "decline", ask.cancel)
         case QuestionReply():
-            return codex_questions.reply(ask, answer)
+            return codex_questions.reply(ask, answer) if ask.kind in ("question", "form") else ask.cancel
 
 
 # ------------------------------------------------------------------------------------------------------------ approvals

@@ -14,10 +14,14 @@ from coordinator.plaincommand import is_shell
 
 COMMAND: Final = "commandExecution"
 FILES: Final = "fileChange"
+_LONGEST_TAKEN_APART: Final = 65_536
+"""Characters: taking words apart is slow, and what is longer is no easier to read without its shell."""
 
 
 def inner(command: str) -> str:
     """The command as the model wrote it, out of the shell that it is run by; unchanged where it is anything else."""
+    if len(command) > _LONGEST_TAKEN_APART:
+        return command
     try:
         parts = shlex.split(command)
     except ValueError:

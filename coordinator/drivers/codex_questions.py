@@ -4,6 +4,7 @@ Pure. What every request of the agent has in common stands here too: what is rem
 """
 
 import json
+import math
 from typing import Final
 
 from coordinator.drivers.asks import Choice, DecisionAsked, Offer, OfferKind, Question, QuestionReply
@@ -11,6 +12,8 @@ from coordinator.drivers.codex_state import Ask, State
 from coordinator.drivers.json_fields import Json, mapping, objects, text, whole, word, words
 from store.vocab import DecisionKind
 
+MOST_FIELDS: Final = 100
+"""Questions at once that are put to a person."""
 _CANCEL_FORM: Final = '{"action":"cancel","content":null}'
 
 
@@ -33,19 +36,26 @@ def speaker(state: State, params: Json) -> str | None:
 
 def asked(state: State, request: str, params: Json) -> tuple[DecisionAsked, Ask] | None:
     told = [one for one in objects(params, "questions") if word(one, "question")]
-    if not told:
+    if not told or len(told) > MOST_FIELDS:
         return None
     fields: dict[str, list[str]] = {}
-    for one in told:
-        fields.setdefault(text(one, "question"), []).append(text(one, "id"))
+    said = [_apart(text(one, "question"), text(one, "id"), fields) for one in told]
     seconds = (whole(params, "autoResolutionMs") or 0) // 1000
     ask = ask_of("question", params, {})
     ask.fields, ask.cancel = fields, '{"answers":{}}'
     questions = tuple(
-        Question(text=text(one, "question"), header=text(one, "header"), choices=_choices(one)) for one in told
+        Question(text=question, header=text(one, "header"), choices=_choices(one))
+        for question, one in zip(said, told, strict=True)
     )
     why = f"it goes on without an answer after {seconds} s" if seconds else ""
     return _question(state, request, params, questions, why), ask
+
+
+def _apart(said: str, name: str, fields: dict[str, list[str]]) -> str:
+    """The question in words that no other has: an answer is kept by them, and two that look alike are still two."""
+    said = f"{said} ({name})" if said in fields else said
+    fields.setdefault(said, []).append(name)
+    return said
 
 
 def _choices(one: Json) -> tuple[Choice, ...]:
@@ -70,10 +80,13 @@ def _question(state: State, request: str, params: Json, questions: tuple[Questio
     )
 
 
-def form(state: State, request: str, params: Json) -> tuple[DecisionAsked, Ask]:
-    """A form of a tool server: each field is a question; one without fields asks for a yes."""
+def form(state: State, request: str, params: Json) -> tuple[DecisionAsked, Ask] | None:
+    """A form of a tool server: each field is a question; one without fields asks for a yes. None: nobody would fill it
+    in."""
     server, message = text(params, "serverName"), text(params, "message")
     properties = mapping(mapping(params, "requestedSchema"), "properties")
+    if len(properties) > MOST_FIELDS:
+        return None
     questions: list[Question] = []
     ask = ask_of("form", params, {})
     ask.cancel = _CANCEL_FORM
@@ -81,6 +94,7 @@ def form(state: State, request: str, params: Json) -> tuple[DecisionAsked, Ask]:
         if isinstance(field, dict):
             said = text(field, "title") or name
             said = f"{said}: {text(field, 'description')}" if word(field, "description") else said
+            said = f"{said} ({name})" if said in ask.fields else said
             choices = tuple(Choice(label=label) for label in _options(field))
             questions.append(Question(text=said, header=server, choices=choices))
             ask.fields.setdefault(said, []).append(f"{text(field, 'type')}:{name}")
@@ -133,7 +147,7 @@ def reply(ask: Ask, given: QuestionReply) -> str:
         kind, _, name = place.partition(":")
         if chosen:
             content[name] = _value(kind, ", ".join(chosen))
-    return json.dumps({"action": "accept", "content": content})
+    return json.dumps({"action": "accept", "content": content} if content else {"action": "decline", "content": None})
 
 
 def _value(kind: str, said: str) -> bool | int | float | str:
@@ -141,7 +155,8 @@ def _value(kind: str, said: str) -> bool | int | float | str:
         return said.strip().lower() in ("yes", "true", "y")
     if kind in ("integer", "number"):
         try:
-            return int(said) if kind == "integer" else float(said)
+            number = int(said) if kind == "integer" else float(said)
         except ValueError:
             return said
+        return number if math.isfinite(number) else said  # what JSON has no word for
     return said

@@ -5,6 +5,7 @@ and is told again by ``argv`` on a take-over.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -42,6 +43,8 @@ class Item(msgspec.Struct):
     parent: str = ""
     said: list[str] = []
     """Of a text that streams: what came of it."""
+    size: int = 0
+    """Characters in these."""
     background: bool = False
     """Its turn is over and it runs on."""
 
@@ -86,6 +89,8 @@ class State(msgspec.Struct):
     """Used after its turn was settled: it counts with the next."""
     agents: dict[str, str] = {}
     """Threads of sub-agents, and the call that began each."""
+    set_back: int = 0
+    """How often it had to be told again to ask a person."""
     limits: str = ""
     """The account's limits as last told, so that each telling is shown once."""
     resets_at: int | None = None
@@ -96,6 +101,14 @@ KEPT = 64
 """How many ended things are remembered to recognise late lines."""
 MOST = 500
 """Entries of a table at most: what an agent names without end is forgotten from its oldest on."""
+
+
+def bound(table: dict[str, Any], most: int = MOST, *, keep: str = "") -> None:
+    """Forget the oldest entries beyond so many; never that of ``keep``."""
+    while len(table) > most:
+        oldest = iter(table)
+        first = next(oldest)
+        del table[next(oldest) if first == keep else first]
 
 
 def remember(ring: list[str], item: str) -> None:

@@ -20,11 +20,12 @@ from coordinator.drivers.base import (
     ModelChanged,
     Notice,
     PlanUpdated,
+    ProtocolFault,
     Reply,
     RetryNotice,
     Unknown,
 )
-from coordinator.drivers.codex_state import MOST, Held, Out, State
+from coordinator.drivers.codex_state import Held, Out, State, bound
 from coordinator.drivers.json_fields import Json, mapping, objects, text, whole, word
 
 Handler = Callable[[Held, Json, Out], bool]
@@ -32,6 +33,8 @@ Handler = Callable[[Held, Json, Out], bool]
 
 _ATTEMPT: Final = re.compile(r"(\d{1,6})/(\d{1,6})")
 _PLAN: Final = {"pending": "pending", "inProgress": "active", "completed": "done"}
+_MOST_SET_BACK: Final = 20
+"""An agent that leaves that mode again and again is not held by asking it once more."""
 _NEARLY: Final = 80
 """Percent of a limit from which it is told of."""
 
@@ -72,6 +75,7 @@ def _asked(held: Held, request: jsonrpc.Request, out: Out) -> bool:
         return False
     event, ask = found
     held.state.asks[jsonrpc.key(request.id)] = ask
+    bound(held.state.asks)
     out.append(event)
     return True
 
@@ -112,6 +116,12 @@ def _answered(held: Held, response: jsonrpc.Response, out: Out) -> bool:
     if id.startswith(codex_words.LEFT):
         codex_work.end_left(held.state, id.removeprefix(codex_words.LEFT), response.result, out)
         return True
+    if id.startswith(codex_words.ASK_AGAIN):
+        if response.error is not None:
+            # As at its start: it is not held where nobody is asked.
+            said = f"it would not be set back to asking a person: {response.error.message}"
+            out.append(ProtocolFault(what=said))
+        return True
     if id.startswith((codex_words.INTERRUPT, codex_words.END)):
         return True
     number = id.rpartition("-")[2]
@@ -133,6 +143,8 @@ def _silent(held: Held, params: Json, out: Out) -> bool:
 
 
 def _turn_started(held: Held, params: Json, out: Out) -> bool:
+    if len(text(mapping(params, "turn"), "id")) > jsonrpc.LONGEST_ID:
+        return False
     if _ours(held.state, params):
         codex_turns.begun(held.state, text(mapping(params, "turn"), "id"), out)
     return True
@@ -140,7 +152,7 @@ def _turn_started(held: Held, params: Json, out: Out) -> bool:
 
 def _turn_completed(held: Held, params: Json, out: Out) -> bool:
     turn = mapping(params, "turn")
-    if not word(turn, "id"):
+    if not 0 < len(text(turn, "id")) <= jsonrpc.LONGEST_ID:
         return False
     ours = _ours(held.state, params)
     # What it leaves running is known before its result: an interrupt's end is not told before all it did is.
@@ -181,9 +193,6 @@ def _settings(held: Held, params: Json, out: Out) -> bool:
     if not _ours(state, params):
         return True
     told = mapping(params, "threadSettings")
-    policy, reviewer = told.get("approvalPolicy"), text(told, "approvalsReviewer")
-    if policy != codex_words.POLICY or reviewer not in ("", codex_words.REVIEWER):
-        out.append(Notice(text=f"it asks otherwise now: approval policy {json.dumps(policy)}, reviewer {reviewer}"))
     mode = codex_words.ASK
     if text(mapping(told, "collaborationMode"), "mode") == "plan":
         mode = codex_words.PLAN
@@ -193,7 +202,24 @@ def _settings(held: Held, params: Json, out: Out) -> bool:
         state.mode = mode
         out.append(ModeChanged(mode=mode))
     _model(state, text(told, "model"), out)
+    _ask_a_person(state, told, out)
     return True
+
+
+def _ask_a_person(state: State, told: Json, out: Out) -> None:
+    """It is not left with settings by which a model, or nobody, decides, however it came to them."""
+    policy, reviewer = told.get("approvalPolicy", codex_words.POLICY), text(told, "approvalsReviewer")
+    if policy == codex_words.POLICY and reviewer in ("", codex_words.REVIEWER):
+        return
+    state.set_back += 1
+    said = f"approval policy {json.dumps(policy)}, reviewer {reviewer or 'unknown'}"
+    if state.set_back > _MOST_SET_BACK:
+        out.append(ProtocolFault(what=f"it does not stay in the mode in which a person is asked ({said})"))
+        return
+    id = f"{codex_words.ASK_AGAIN}{state.set_back}"
+    data = codex_words.settings(id, state.thread, mode=state.mode, known_model=state.model)
+    out.append(Notice(text=f"it asks otherwise now ({said}), and is set back to asking a person"))
+    out.append(Reply(id=id, data=data, why="ask a person again"))
 
 
 def _rerouted(held: Held, params: Json, out: Out) -> bool:
@@ -285,8 +311,7 @@ def _thread_named(held: Held, params: Json, out: Out) -> bool:
     state, thread = held.state, text(mapping(params, "thread"), "id")
     if thread and state.thread and thread != state.thread and thread not in state.agents:
         state.agents[thread] = thread
-        while len(state.agents) > MOST:
-            del state.agents[next(iter(state.agents))]
+        bound(state.agents)
     return True
 
 
@@ -298,6 +323,7 @@ _NOTIFIED: Final[Mapping[str, Handler]] = {
     "item/completed": codex_work.completed,
     "item/agentMessage/delta": codex_work.says,
     "item/plan/delta": codex_work.says,
+    "item/fileChange/patchUpdated": codex_work.patched,
     "item/reasoning/summaryTextDelta": codex_work.thinks,
     "item/reasoning/textDelta": codex_work.thinks,
     "item/autoApprovalReview/completed": _reviewed,
@@ -321,7 +347,6 @@ _NOTIFIED: Final[Mapping[str, Handler]] = {
             "item/commandExecution/outputDelta",
             "item/commandExecution/terminalInteraction",
             "item/fileChange/outputDelta",
-            "item/fileChange/patchUpdated",
             "item/mcpToolCall/progress",
             "item/reasoning/summaryPartAdded",
             "item/autoApprovalReview/started",

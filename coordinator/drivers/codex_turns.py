@@ -19,10 +19,10 @@ from coordinator.drivers.base import (
     TurnResult,
     Usage,
 )
-from coordinator.drivers.codex_state import Flight, Held, Out, State, remember
+from coordinator.drivers.codex_state import KEPT, Flight, Held, Out, State, bound, remember
 from coordinator.drivers.json_fields import Json, mapping, objects, text, whole
 from coordinator.drivers.jsonrpc import Failure
-from coordinator.prices import Tokens, count
+from coordinator.prices import LARGEST, Tokens, count
 from store.vocab import FailureKind, MicroUsd, TurnId, TurnResultKind
 
 _STATUS: Final[Mapping[str, TurnResultKind]] = {
@@ -79,12 +79,18 @@ def unclaimed(state: State) -> list[str]:
     return [turn for turn in state.sent if turn not in claimed]
 
 
+def _flight(state: State, native: str) -> Flight:
+    flight = state.flights.setdefault(native, Flight())
+    bound(state.flights, KEPT, keep=native)
+    return flight
+
+
 def begun(state: State, native: str, out: Out) -> None:
     """The agent says that a turn of its began."""
     if not native or native in state.settled:
         return
     _withdrawn(state, out)
-    flight = state.flights.setdefault(native, Flight())
+    flight = _flight(state, native)
     flight.begun = True
     for turn in flight.ours:
         out.append(TurnAccepted(turn=TurnId(turn)))
@@ -98,9 +104,10 @@ def claimed(state: State, native: str, ours: str, out: Out) -> None:
         return
     if ours not in state.sent:
         state.sent.append(ours)
+        del state.sent[:-KEPT]
     if native in state.settled:
         return
-    flight = state.flights.setdefault(native, Flight())
+    flight = _flight(state, native)
     if ours not in flight.ours:
         flight.ours.append(ours)
         if flight.begun:
@@ -155,6 +162,7 @@ def used(held: Held, params: Json, out: Out) -> None:
     last, total = _parts(mapping(told, "last")), _parts(mapping(told, "total"))
     before = state.totals.get(thread)
     state.totals[thread] = total
+    bound(state.totals, keep=state.thread)
     flight = state.flights.get(native)
     if flight is None and thread != state.thread:
         # A sub-agent's turn is not ours to follow; what it uses counts with the turn that works.
@@ -167,11 +175,18 @@ def used(held: Held, params: Json, out: Out) -> None:
         grown = last
     if any(grown) or (flight is not None and not flight.tokens and before is None):
         tokens = state.late if flight is None else flight.tokens
-        have = tokens.setdefault(state.model, [0, 0, 0, 0])
-        tokens[state.model] = [a + b for a, b in zip(have, grown, strict=True)]
+        _add(tokens, state.model, grown)
     if thread == state.thread:
         size = whole(told, "modelContextWindow")
         out.append(ContextUsage(used=count(mapping(told, "last").get("totalTokens")), size=size))
+
+
+def _add(tokens: dict[str, list[int]], model: str, more: list[int]) -> None:
+    """Bounded, as each count is: what an agent tells without end must still fit into the ledger."""
+    if model not in tokens and len(tokens) >= KEPT:
+        model = next(iter(tokens))
+    have = tokens.get(model, [0, 0, 0, 0])
+    tokens[model] = [min(a + b, LARGEST) for a, b in zip(have, more, strict=True)]
 
 
 def _parts(told: Json) -> list[int]:
@@ -209,8 +224,7 @@ def ended(held: Held, turn: Json, out: Out) -> None:
         out.extend(TurnAccepted(turn=TurnId(ours)) for ours in flight.ours)
     by_model = dict(flight.tokens)
     for model, late in state.late.items():
-        have = by_model.setdefault(model, [0, 0, 0, 0])
-        by_model[model] = [a + b for a, b in zip(have, late, strict=True)]
+        _add(by_model, model, late)
     state.late = {}
     kind = _STATUS.get(status, TurnResultKind.ERROR)
     error = mapping(turn, "error") or (json.loads(flight.failure) if flight.failure else {})

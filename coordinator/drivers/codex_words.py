@@ -32,6 +32,7 @@ TURN: Final = "turn-"
 INTERRUPT: Final = "interrupt-"
 LEFT: Final = "left-"
 END: Final = "end-"
+ASK_AGAIN: Final = "ask-again-"
 
 _SANDBOX: Final = {ASK: "workspace-write", READ_ONLY: "read-only", PLAN: "read-only"}
 _SANDBOX_POLICY: Final = {ASK: "workspaceWrite", READ_ONLY: "readOnly", PLAN: "readOnly"}

@@ -20,10 +20,12 @@ from coordinator.drivers.base import (
     ToolFinished,
     ToolStarted,
 )
-from coordinator.drivers.codex_state import MOST, Held, Item, Out, State
+from coordinator.drivers.codex_state import Held, Item, Out, State, bound
 from coordinator.drivers.json_fields import Json, listing, mapping, objects, text, word, words
 
 _TEXT: Final = ("agentMessage", "plan")
+_MOST_SAID: Final = 8_000_000
+"""Characters of a text that are kept until it ends; then it is told whole."""
 _NOTES: Final[Mapping[str, str]] = {
     "enteredReviewMode": "a review begins",
     "exitedReviewMode": "the review ended",
@@ -88,8 +90,9 @@ def says(held: Held, params: Json, out: Out) -> bool:
     if not isinstance(id, str) or not isinstance(delta, str):
         return False
     known = held.state.items.get(id)
-    if known is not None:
+    if known is not None and known.size < _MOST_SAID:
         known.said.append(delta)
+        known.size += len(delta)
     out.append(TextDelta(block=id, text=delta, parent=(known.parent or None) if known else None))
     return True
 
@@ -116,10 +119,25 @@ def _parent(state: State, params: Json) -> str:
     return state.agents.get(thread, thread)
 
 
+def patched(held: Held, params: Json, _out: Out) -> bool:
+    """A change that is still being written: who is asked about it later is asked about every file of it."""
+    item, changes = held.state.items.get(text(params, "itemId")), codex_items.changes_of(params)
+    if item is not None and item.type == codex_items.FILES and changes:
+        item.paths = list(dict.fromkeys((*item.paths, *codex_items.touched(params))))
+        item.subject = codex_items.diffs(changes)
+    return True
+
+
 def _open(state: State, id: str, item: Item) -> None:
     state.items[id] = item
-    while len(state.items) > MOST:
-        del state.items[next(iter(state.items))]
+    bound(state.items)
+
+
+def _agents(state: State, item: Json, call: str) -> None:
+    """The threads of the sub-agents that a call began."""
+    for thread in words(item, "receiverThreadIds"):
+        state.agents[thread] = call
+        bound(state.agents)
 
 
 def _tool_started(state: State, id: str, item: Json, turn: str, parent: str, out: Out) -> None:
@@ -129,8 +147,7 @@ def _tool_started(state: State, id: str, item: Json, turn: str, parent: str, out
     again = id in state.items
     touched = codex_items.touched(item) if kind == codex_items.FILES else []
     _open(state, id, Item(type=kind, title=title, subject=subject, paths=touched, turn=turn, parent=parent))
-    for thread in words(item, "receiverThreadIds"):
-        state.agents[thread] = id
+    _agents(state, item, id)
     if not again:
         out.append(ToolStarted(call=id, name=name, input=given, title=title, parent=parent or None))
 
@@ -140,8 +157,7 @@ def _tool_completed(state: State, id: str, item: Json, turn: str, parent: str | 
     if known is None:
         _tool_started(state, id, item, turn, parent or "", out)
         del state.items[id]
-    for thread in words(item, "receiverThreadIds"):
-        state.agents[thread] = id
+    _agents(state, item, id)
     ok = codex_items.went_well(item)
     out.append(
         ToolFinished(call=id, ok=ok, output=codex_items.output(item), detail=codex_items.detail(item), parent=parent)

@@ -54,6 +54,11 @@ def objects(obj: Json, key: str) -> list[Json]:
     return [item for item in listing(obj, key) if isinstance(item, dict)]
 
 
+def is_plain_list(value: Any, keys: frozenset[str]) -> bool:
+    """Whether it is a list of objects that have none but these keys."""
+    return isinstance(value, list) and all(isinstance(one, dict) and set(one) <= keys for one in value)
+
+
 def words(obj: Json, key: str) -> list[str]:
     return [item for item in listing(obj, key) if isinstance(item, str) and item]
 

@@ -11,6 +11,8 @@ from typing import Any, Final
 from coordinator.drivers.json_fields import Json, decode, encode_line, mapping, text, whole
 
 METHOD_NOT_FOUND: Final = -32601
+LONGEST_ID: Final = 64 * 1024
+"""Characters; a longer one counts as none, because what is written is named after it, in the ledger and on the wire."""
 
 Id = str | int
 """Ours are strings always; an agent's own are what it chose, and go back as they came."""
@@ -118,7 +120,7 @@ def _version(versioned: bool) -> Json:
 
 def _id(value: Any) -> Id | None:
     if isinstance(value, str):
-        return value
+        return value if len(value) <= LONGEST_ID else None
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53:
         return value
     return None

@@ -127,9 +127,10 @@ class PtyDriver:
         if s.asks:
             s.asks = False
             out.append(ScreenWaits(line=""))
-        for answer in self._page.take_queries():
+        if answers := self._page.take_queries():
             s.answered += 1
-            out.append(Reply(id=f"terminal-{s.answered}", data=answer.encode(), why="the terminal answers"))
+            # In one write: each is a row in the ledger, and a file that is shown may be full of what asks.
+            out.append(Reply(id=f"terminal-{s.answered}", data="".join(answers).encode(), why="the terminal answers"))
         if s.turn and not s.accepted:
             s.accepted = True
             out.append(TurnAccepted(turn=TurnId(s.turn)))
@@ -211,6 +212,10 @@ class PtyDriver:
 
     def answer(self, request: str, answer: Answer) -> bytes:
         return b""  # it asks nothing that could be answered
+
+    def never_went(self, name: str) -> None:
+        if name != self._state.turn:
+            self._state.texts.pop(name, None)
 
     def interrupt(self) -> ControlWrite:
         self._state.controls += 1

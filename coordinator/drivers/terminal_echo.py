@@ -10,6 +10,7 @@ from coordinator.redaction import MARK
 
 _CONTINUES: Final = re.compile(r"[\w() ]{0,24}(?:>|\.\.\.:?)?\s*\Z")
 """What stands before a line that goes on with the one before it, where the prompt's own pattern says nothing of it."""
+_SOMETHING: Final = re.compile(r"\s*\S")
 _LAST: Final = 512
 """Characters before the cursor in which a prompt is looked for."""
 _LONGEST: Final = 2048
@@ -51,9 +52,24 @@ def _before(line: str, sent: str) -> str | None:
     if len(sent) > _LONGEST:
         return line[: len(line) - len(sent)] if line.endswith(sent.rstrip()) else None
     # A tab comes back as so many cells; and who reads it from the ledger knows of a secret only that it was there.
-    parts = (r"\s+".join(map(re.escape, part.split())) for part in sent.split(MARK))
-    found = re.search(r"\s*\S.*?".join(parts) + r"\s*\Z", line)
-    return None if found is None else line[: found.start()]
+    parts = [r"\s+".join(map(re.escape, part.split())) for part in sent.split(MARK)]
+    if not any(parts):
+        return line.rstrip() if len(parts) == 1 else ""
+    start, at = -1, 0
+    # One part after the other: as one pattern, a line made for it would be looked through for hours.
+    for n, part in enumerate(parts):
+        if n:
+            secret = _SOMETHING.match(line, at)
+            if secret is None:
+                return None
+            at = secret.end()
+            if not part and n == len(parts) - 1:
+                break
+        found = re.compile(part + (r"\s*\Z" if n == len(parts) - 1 else "")).search(line, at)
+        if found is None:
+            return None
+        start, at = found.start() if n == 0 else start, found.end()
+    return line[:start]
 
 
 def _may_stand(before: str, prompt: Prompt | None, *, first: bool) -> bool:

@@ -18,6 +18,8 @@ _FILLER = "\0"
 """The second cell of a wide character."""
 _LONGEST_LINE = 32 * 1024
 """Characters without a line end that are one line."""
+_MOST_QUERIES: Final = 64
+"""Questions in one read that are answered; a program waits for its answer before it asks the next."""
 _ALTERNATE: Final = frozenset({"?47", "?1047", "?1049"})
 _PASTE: Final = "?2004"
 _PRIVATE: Final = frozenset("<=>?")
@@ -163,12 +165,14 @@ class Page:
         s.printed = True
         if not text.isascii():
             text = "".join(c + _FILLER if unicodedata.east_asian_width(c) in "WF" else c for c in text)
-        while text:
+        at = 0
+        while at < len(text):
             if s.column >= s.width:
                 s.soft[s.row] = True
                 self._down()
                 s.column = 0
-            part, text = text[: s.width - s.column], text[s.width - s.column :]
+            part = text[at : at + s.width - s.column]
+            at += len(part)
             row = s.rows[s.row]
             if len(row) < s.column:
                 row = row.ljust(s.column)
@@ -334,6 +338,8 @@ class Page:
 
     def _ask(self, token: Sequence) -> None:
         s = self.state
+        if len(s.queries) >= _MOST_QUERIES:
+            return
         if token.final == "n" and token.parameters == "6":
             s.queries.append(f"\x1b[{s.row + 1};{min(s.column, s.width - 1) + 1}R")
         elif token.final == "n" and token.parameters == "5":

@@ -124,6 +124,8 @@ class Player:
                 use = f"toolu_{secrets.token_hex(6)}{len(uses)}"
                 # A copy: what one call learns must not reach into the script.
                 call = json.loads(json.dumps(tool.input))
+                if "content" in call:
+                    call["content"] = self.filled(call["content"])
                 message.tool(use, tool.name, call)
                 uses.append((tool.name, use, call))
         finally:

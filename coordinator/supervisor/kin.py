@@ -192,3 +192,19 @@ def age_seconds(facts: Stat) -> float:
     """Since its start."""
     up = float(read("/proc/uptime").split()[0])
     return max(0.0, up - facts.ticks / _TICKS)
+
+
+def listed(top: int, agent: int) -> list[dict[str, object]]:
+    """All that lives below a process, as facts for a person; ``agent``: the one whose session is the usual one."""
+    return [
+        {
+            "pid": facts.pid,
+            "name": name(facts.pid),
+            "age_s": round(age_seconds(facts), 1),
+            "rss_kb": rss_kb(facts.pid),
+            "own_session": facts.session != agent,
+            "daemonised": facts.parent == top and facts.pid != agent,
+        }
+        for facts in descendants(top)
+        if not facts.dead
+    ]

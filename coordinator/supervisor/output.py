@@ -29,13 +29,16 @@ class Output:
         chunk: int,
         line_limit: int,
         full: Callable[[str], None],
+        terminal_shut: Callable[[], None],
         now: Callable[[], float],
     ) -> None:
+        """``terminal_shut``: is called before a terminal is closed, which has one descriptor for both directions."""
         self._loop = loop
         self._spool = spool
         self._chunk = chunk
         self._line_limit = line_limit
         self._full = full
+        self._terminal_shut = terminal_shut
         self._streams: dict[int, str] = {}
         self._lines: dict[int, int] = {}
         self._discarding = False
@@ -115,6 +118,8 @@ class Output:
         self._streams.pop(fd, None)
         self._lines.pop(fd, None)
         self.quiet_at = None
+        if self._terminal:
+            self._terminal_shut()
         self._loop.forget(fd)
         os.close(fd)
 

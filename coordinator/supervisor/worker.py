@@ -1,7 +1,8 @@
 """The worker: the one loop that holds an agent. It carries out verbs, counts the hold down, and ends the tree.
 
-What is a thing of its own stands elsewhere: the queue before stdin (``writes``), the ladder (``ending``), the socket
-(``peers``), the file (``spool``). Here they meet, and nothing here waits.
+What is a thing of its own stands elsewhere: the agent's processes (``generations``), the queue before stdin
+(``writes``), the ladder (``ending``), the time that is left (``countdown``), the socket (``peers``), the file
+(``spool``). Here they meet, and nothing here waits.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import time
 
 from . import agent, kin
 from .config import Config
-from .ending import Hands, Ladder, exit_word
+from .countdown import Countdown
+from .ending import Hands, Ladder
+from .generations import Generations
 from .loop import Loop
 from .output import Output
 from .peers import SOCKET, Peer, Peers
@@ -24,9 +27,7 @@ from .writes import Stdin
 
 _SYNC_SECONDS = 1.0
 _LINGER_ATTACHED_SECONDS = 600.0
-_WALL_LOOK_SECONDS = 10.0
 _REMAINING_LOOK_SECONDS = 1.0
-_EXEC_SECONDS = 30.0
 
 Head = dict[str, object]
 
@@ -38,7 +39,6 @@ class Worker:
         self._config = config
         self._spool = spool
         self._keeper = keeper
-        self._umask = umask
         self._now = time.monotonic
         self.loop = Loop()
         self._peers = Peers(
@@ -52,24 +52,31 @@ class Worker:
             detached=self._detached,
         )
         limits = {"chunk": config.chunk_limit, "line_limit": config.line_limit}
-        self._output = Output(self.loop, spool, **limits, full=self._output_stopped, now=self._now)
+        self._output = Output(
+            self.loop,
+            spool,
+            **limits,
+            full=self._output_stopped,
+            terminal_shut=lambda: self._agents.terminal_shut(),
+            now=self._now,
+        )
         self._stdin = Stdin(self.loop, spool, timeout=config.write_timeout, now=self._now, sent=self._output.stir)
-        self._agent: agent.Started | None = None
-        self._order: agent.Order | None = None
-        self._agent_exit: str | None = None
-        self._agent_alive = False
-        self._generation = 0
-        self._starting: list[tuple[Peer, object]] = []
-        self._exec_until = 0.0
-        self._failures: dict[int, Head] = {}
+        self._agents = Generations(
+            self.loop,
+            spool,
+            config,
+            output=self._output,
+            stdin=self._stdin,
+            umask=umask,
+            now=self._now,
+            born=self._forked,
+        )
         self._epoch = 0
         self._farewell = b""
         self._pause_ms: int | None = None
-        self._reason = config.hold_reason
-        self._hold_until = self._now() + config.hold_seconds
-        self._expires_at_ms = config.expires_at_ms
-        self._expires_until: float | None = None
-        self._set_expiry(config.expires_at_ms)
+        self._countdown = Countdown(
+            self._now, seconds=config.hold_seconds, reason=config.hold_reason, expires_at_ms=config.expires_at_ms
+        )
         self._fence: str | None = None
         self._ladder: Ladder | None = None
         self._ladder_at = 0.0
@@ -116,16 +123,15 @@ class Worker:
                 self.fence("storage")
         self._peers.drop_silent(now)
         self._output.look(now)
-        if self._starting and now >= self._exec_until:
+        late = self._agents.exec_until
+        if late is not None and now >= late:
             self.fence("start-timeout")
         if self._fence is None:
-            stuck = self._stdin.stuck_at()
+            stuck, over = self._stdin.stuck_at(), self._countdown.over(now)
             if self._spool.full:
                 self.fence("storage")
-            elif now >= self._hold_until:
-                self.fence(self._reason)
-            elif self._expired(now):
-                self.fence("expired")
+            elif over is not None:
+                self.fence(over)
             elif stuck is not None and now >= stuck:
                 self._stdin.give_up()
                 self.fence("write-failed")
@@ -137,28 +143,14 @@ class Worker:
             self._over = True
 
     def _next(self, now: float) -> float:
-        times = [self._sync_at, self._peers.silent_until(), self._output.quiet_at]
-        if self._starting:
-            times.append(self._exec_until)
+        times = [self._sync_at, self._peers.silent_until(), self._output.quiet_at, self._agents.exec_until]
         if self._ladder is not None:
             times.append(self._ladder_at)
         if self._gone:
             times.append(self._linger_until)
         elif self._fence is None:
-            times += [self._hold_until, self._stdin.stuck_at()]
-            if self._expires_at_ms is not None:
-                wall = self._expires_at_ms / 1000 - time.time()
-                times.append(now + min(max(wall, 0.0), _WALL_LOOK_SECONDS))
+            times += [self._countdown.look_at(now), self._stdin.stuck_at()]
         return min(t for t in [*times, now + 3600] if t is not None)
-
-    def _set_expiry(self, at_ms: int | None) -> None:
-        self._expires_at_ms = at_ms
-        # Both clocks: a wall clock set back does not give the agent more time.
-        self._expires_until = None if at_ms is None else self._now() + at_ms / 1000 - time.time()
-
-    def _expired(self, now: float) -> bool:
-        at = self._expires_at_ms
-        return at is not None and (time.time() * 1000 >= at or (self._expires_until or 0.0) <= now)
 
     def _signalled(self, wakeup: int) -> None:
         numbers = os.read(wakeup, 4096)
@@ -185,95 +177,12 @@ class Worker:
                 return True
             if self._ladder is not None:
                 self._roll.reaped(pid, self._ladder.step or "exited", self._ladder.ms(self._now()))
-            if self._agent is not None and pid == self._agent.pid and self._agent_alive:
-                self._agent_left(status)
+            if pid == self._agents.pid and self._agents.alive:
+                self._agents.left(status, booked=self._gone)
 
-    def _agent_left(self, status: int) -> None:
-        code = os.waitstatus_to_exitcode(status)
-        self._agent_alive = False
-        if self._gone:
-            return  # the books are closed: nothing comes after *end*
-        self._report()  # the exec may have failed: then it never was the agent
-        if self._generation in self._failures:
-            return
-        self._agent_exit = exit_word(code)
-        self._stdin.close("exited")
-        self._output.drain()
-        self._spool.append_facts("exit", {"exit": self._agent_exit})
-
-    def _report(self) -> None:
-        """The exec happened, or the child says why not."""
-        started, order = self._agent, self._order
-        if started is None or order is None or started.report < 0:
-            return
-        try:
-            said = os.read(started.report, 200)
-        except BlockingIOError:
-            return
-        self.loop.forget(started.report)
-        os.close(started.report)
-        started.report = -1
-        waiting, self._starting = self._starting, []
-        if said:
-            what, detail = agent.failure(said, order)
-            facts: Head = {"what": what, "detail": detail}
-            self._failures[started.generation] = facts
-            self._agent_alive = False
-            for fd in {started.stdin, started.stdout, started.stderr} - {-1}:
-                os.close(fd)
-            self._spool.append_facts("exit", {"exit": "127", **facts})
-            for peer, n in waiting:
-                peer.answer(n, False, why=what, detail=detail)
-            return
-        identity = self._identity()
-        self._spool.set_agent(started.pid, started.ticks, kin.name(started.pid))
-        self._spool.append_facts("started", identity)
-        self._output.open(started.stdout, started.stderr, quiet=order.quiet)
-        self._stdin.open(started.stdin, terminal=started.stdin == started.stdout)
-        for peer, n in waiting:
-            peer.answer(n, True, **identity)
-
-    def _identity(self) -> Head:
-        assert self._agent is not None
-        return {"boot_id": self._config.boot_id, "pid": self._agent.pid, "start_ticks": self._agent.ticks}
-
-    def _start(self, peer: Peer, head: Head) -> None:
-        n, generation = head.get("n"), _int(head.get("generation"))
-        if generation in self._failures:
-            peer.answer(n, False, why=self._failures[generation]["what"], detail=self._failures[generation]["detail"])
-        elif generation == self._generation and self._agent is not None:
-            if self._agent.report >= 0:
-                self._starting.append((peer, n))
-            else:
-                peer.answer(n, True, **self._identity())
-        elif self._fence is not None:
-            peer.answer(n, False, why="fenced", detail=self._fence)
-        elif self._agent_alive or self._ladder is not None:
-            peer.answer(n, False, why="agent-alive", detail=f"generation {self._generation}")
-        elif generation != self._generation + 1:
-            peer.answer(n, False, why="generation", detail=f"{self._generation} is the last one")
-        else:
-            self._spawn(peer, n, generation, head)
-
-    def _spawn(self, peer: Peer, n: object, generation: int, head: Head) -> None:
-        try:
-            self._order = order = self._config.order(head)
-            self._output.close()
-            self._generation = generation
-            self._agent_exit = None
-            group = self._config.cgroups.make(generation)
-            self._agent = started = agent.start(order, generation, self._umask, group)
-        except (OSError, ValueError, TypeError) as error:
-            self._failures[generation] = {"what": "os-error", "detail": str(error)}
-            peer.answer(n, False, why="os-error", detail=str(error))
-            return
-        self._agent_alive = True
-        self._spool.set_generation(generation)
-        self._starting.append((peer, n))
-        self._exec_until = self._now() + _EXEC_SECONDS
+    def _forked(self, pid: int) -> None:
         self._roll = self._new_roll()
-        self._roll.agent_pid = started.pid
-        self.loop.reader(started.report, self._report)
+        self._roll.agent_pid = pid
 
     def _output_stopped(self, why: str) -> None:
         self.fence(why)
@@ -292,7 +201,7 @@ class Worker:
             self._fence = self._fence or reason
         if self._ladder is None and not self._gone:
             hands = Hands(
-                agent_alive=lambda: self._agent_alive,
+                agent_alive=lambda: self._agents.alive,
                 say_farewell=self._say_farewell,
                 said_at=lambda: self._output.said_at,
                 close_stdin=lambda: self._stdin.close("fenced"),
@@ -311,7 +220,7 @@ class Worker:
         self._ladder_at = 0.0
 
     def _say_farewell(self) -> bool:
-        return not self._half and self._stdin.last_word(f"farewell-{self._generation}", self._farewell)
+        return not self._half and self._stdin.last_word(f"farewell-{self._agents.last}", self._farewell)
 
     def _record_step(self, step: str, left: list[Seen]) -> None:
         facts: Head = {
@@ -331,8 +240,7 @@ class Worker:
         self._reap()
         self._stdin.close("fenced")
         self._output.drain()
-        if self._agent is not None and self._agent.report >= 0:
-            self._report()
+        self._agents.report()
         overflow = self._output.lost
         if overflow:
             self._spool.append_facts("overflow", {"bytes": overflow})
@@ -340,7 +248,7 @@ class Worker:
         receipt = ladder.roll.receipt(
             reason=reason,
             already_ended=ladder.already_ended,
-            agent_exit=self._agent_exit,
+            agent_exit=self._agents.exit,
             steps=ladder.steps,
             total_ms=ladder.ms(self._now()),
         )
@@ -409,10 +317,9 @@ class Worker:
             peer.credit = _int(head.get("upto"))
             peer.flush()
         elif verb == "hold":
-            self._hold_until = self._now() + _float(head.get("remaining"))
-            self._reason = str(head.get("reason") or self._reason)
             at = head.get("expires_at_ms")
-            self._set_expiry(_int(at) if at is not None else None)
+            expires = _int(at) if at is not None else None
+            self._countdown.renew(_float(head.get("remaining")), str(head.get("reason") or ""), expires)
             peer.answer(n, True)
         elif verb == "write":
             if self._fence is not None or self._ladder is not None:
@@ -428,12 +335,12 @@ class Worker:
             self._pause_ms = _int(head["pause_ms"]) if "pause_ms" in head else None
             peer.answer(n, True)
         elif verb == "start":
-            self._start(peer, head)
-        elif verb == "resize" and self._agent is not None and self._agent.stdin == self._agent.stdout:
+            self._agents.start(peer, head, fenced=self._fence, ending=self._ladder is not None)
+        elif verb == "resize":
             size = {"rows": _int(head.get("rows")), "columns": _int(head.get("columns"))}
-            if self._agent_alive:
+            if self._agents.alive and self._agents.terminal >= 0:
                 self._spool.append_facts("resized", dict(size))
-                agent.resize(self._agent.stdout, **size)
+                agent.resize(self._agents.terminal, **size)
             peer.answer(n, True)
         elif verb == "end":
             peer.answer(n, self._gone, why="" if self._gone else "not-gone")
@@ -464,8 +371,8 @@ class Worker:
         return {
             "worker": {"boot_id": self._config.boot_id, "pid": os.getpid(), "start_ticks": self._config.worker_ticks},
             "keeper": {"boot_id": self._config.boot_id, "pid": self._keeper, "start_ticks": self._config.keeper_ticks},
-            "generation": self._generation,
-            "agent_alive": self._agent_alive,
+            "generation": self._agents.last,
+            "agent_alive": self._agents.alive,
             "ending": self._fence,
             "gone": self._gone,
             "epoch": self._epoch,
@@ -474,22 +381,14 @@ class Worker:
         }
 
     def _status(self) -> Head:
-        agent_pid = self._agent.pid if self._agent is not None else 0
-        processes = [
-            {
-                "pid": facts.pid,
-                "name": kin.name(facts.pid),
-                "age_s": round(kin.age_seconds(facts), 1),
-                "rss_kb": kin.rss_kb(facts.pid),
-                "own_session": facts.session != agent_pid,
-                "daemonised": facts.parent == os.getpid() and facts.pid != agent_pid,
-            }
-            for facts in kin.descendants(os.getpid())
-            if not facts.dead
-        ]
+        processes = kin.listed(os.getpid(), self._agents.pid)
         step = self._ladder.step if self._ladder is not None else ""
-        hold = max(0.0, self._hold_until - self._now())
-        return {**self._facts(), "processes": processes, "step": step, "hold_remaining": round(hold, 3)}
+        return {
+            **self._facts(),
+            "processes": processes,
+            "step": step,
+            "hold_remaining": round(self._countdown.remaining, 3),
+        }
 
 
 def _int(value: object) -> int:

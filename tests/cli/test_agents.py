@@ -128,6 +128,7 @@ def test_a_table_for_another_protocol_takes_nothing_of_the_built_in_one(tmp_path
         ("[claude]\nquiet_ms = 100", "claude.quiet_ms"),
         ("[bash]\nquiet_ms = 1", "bash.quiet_ms"),
         ('[bash]\nprompt = "("', "bash.prompt"),
+        ('[mine]\ndriver = "acp"\nprogram = "~nobody-of-this-name/x"', "mine.program"),
         ('[bash.env]\n"NO WAY" = "x"', "bash.env"),
         ("[bash.env]\nNUMBER = 3", "bash.env[...]"),
     ],

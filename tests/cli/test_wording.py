@@ -1,6 +1,7 @@
 """The words: one sentence for every *no* and every ending, and none of the words that belong in the code."""
 
 import re
+import sqlite3
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from coordinator.builtinagents import builtin
 from coordinator.custody.types import EndedProcess, Receipt
 from coordinator.drivers.base import CostBasis
 from coordinator.terms import PRESETS, with_preset
+from store.faults import typed
 from store.refusal import Refusal
 from store.vocab import (
     AttentionKind,
@@ -344,3 +346,14 @@ def test_the_left_column_is_found_and_its_allowed_phrases_are_not() -> None:
     assert wording.forbidden_in("not delivered, kept for the next run; not signed in") == []
     assert wording.forbidden_in("overwritten by parking") == []
     assert Millis(NOW) == NOW
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN])
+def test_a_ledger_that_takes_nothing_is_said_in_words_while_it_lasts(code: int) -> None:
+    error = sqlite3.OperationalError("unable to open database file")
+    error.sqlite_errorcode = code
+    fault = typed(error, "/home/mara/.local/ledger.db")
+    assert fault is not None
+    said = wording.trouble_words(fault.refusal, "/home/mara")
+    assert "{" not in said and "then repeat this" not in said, "nobody has to do again what waits"
+    assert "in use by another program" in said or ("~/.local/ledger.db" in said and "unable to open" in said)

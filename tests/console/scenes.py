@@ -37,6 +37,7 @@ from store.vocab import (
     RunOutcome,
     TurnId,
 )
+from tests.console.changed import NONE_KEPT, opened_changes
 from tests.console.driving import alone, ripe_card, typed
 from tests.fakes.backend import (
     MINUTE,
@@ -52,6 +53,7 @@ from tests.fakes.backend import (
     queued,
     running_turn,
 )
+from tests.waiting import eventually
 
 Act = Callable[[FootplateApp, "Pilot[int]", FakeBackend], Awaitable[None]]
 
@@ -458,7 +460,10 @@ SCENES: dict[str, Scene] = {
     "keys": Scene(full, presses("escape")),
     "foreign": Scene(only(make_session(5, "held elsewhere", owner="mara's other console (pid 812)"))),
     "storage": Scene(
-        lambda: replace(full(), storage_trouble="the ledger can not take anything: no space left on the disk")
+        lambda: replace(
+            full(),
+            storage_trouble=Refusal(RefusalReason.STORAGE, {"path": "/home/mara/ledger.db", "problem": "disk is full"}),
+        )
     ),
     "attention": Scene(
         lambda: make_snapshot(
@@ -484,10 +489,11 @@ async def open_form(app: FootplateApp, pilot: "Pilot[int]", backend: FakeBackend
 
 
 async def ripe_terms(app: FootplateApp) -> None:
-    from tests.waiting import eventually
-
     await eventually(lambda: app.drive.terms.ripe)
 
 
 SCENES["form"] = Scene(make_snapshot, open_form)
+SCENES["changes"] = Scene(full, opened_changes("J", "J", "J", "J"))
+SCENES["changes-of-a-turn"] = Scene(full, opened_changes("left_square_bracket", "left_square_bracket"))
+SCENES["changes-none"] = Scene(only(stopped()), opened_changes(first="J", **NONE_KEPT))
 __all__ = ["NOW", "SCENES", "DecisionState", "Millis", "Scene"]

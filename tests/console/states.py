@@ -102,6 +102,7 @@ STATES: dict[str, Scene] = {
     "waiting-list": SCENES["queue"],
     "commands": SCENES["commands"],
     "details": Scene(only(checkout(processes=PROCESSES)), two("l")),
+    "changes": SCENES["changes"],
     "help": SCENES["help"],
     "models": SCENES["models"],
     "rename": Scene(full, two("r")),

@@ -56,7 +56,7 @@ def stuffed() -> ConsoleSnapshot:
         crowd_of_waits(),
         sessions=(replace(busy, terms=replace(busy.terms, rules=("Bash(git:*)",))), *crowd_of_waits().sessions[1:]),
         repository=RepositoryView(path="/x", branch="main", head="a1", dirty_files=0, problem=refused),
-        storage_trouble="the disk is full",
+        storage_trouble=Refusal(RefusalReason.STORAGE, {"path": "/x/ledger.db", "problem": "database or disk is full"}),
     )
 
 

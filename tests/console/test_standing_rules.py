@@ -11,7 +11,7 @@ from app.console.starting import Wishes, rules_of
 from app.console.views.details import details_lines
 from app.console.views.glyphs import UNICODE
 from app.console.views.ink import Line
-from app.console.views.start import terms_lines
+from app.console.views.start import rules_lines, terms_lines
 from app.wording import terms_sentence
 from coordinator.api import OperatorCommand, Proposal, Propose, StartRun
 from store.vocab import DecisionState
@@ -50,6 +50,17 @@ def test_the_sentence_says_how_many_and_each_stands_below_it() -> None:
     ]
 
 
+def test_what_a_rule_on_commands_leaves_open_is_said_where_it_is_agreed_to() -> None:
+    open_end = "how an allowed command goes on is open: options of many write files or run programs"
+
+    def said(*rules: str, width: int = 120) -> list[str]:
+        return [text for text, _ in (*lines(proposal(*rules), width), *shown(rules_lines(proposal(*rules), width)))]
+
+    assert said("deny command rm", "allow command git diff", "allow command find").count(open_end) == 2
+    assert open_end not in said("deny command rm", "allow edit src/**", "allow tool mcp__x__y")
+    assert open_end in " ".join(said(*RULES, width=60)), "however many there are, and however narrow it is"
+
+
 def test_many_rules_leave_room_and_what_is_new_comes_first() -> None:
     rows = [text for text, _ in lines(proposal(*RULES, new=RULES[-2:]))]
     assert rows.count("and 3 more: r shows them all") == 1
@@ -75,7 +86,10 @@ async def test_r_shows_every_rule_and_the_terms_wait_as_they_were() -> None:
         sheet = app.screen
         assert isinstance(sheet, Rules)
         told = [text for text, _ in shown(sheet.rows())]
-        assert len(told) == 9 and told[0] == "new: allow commands that begin with make part0"
+        assert (
+            sum("make part" in text for text in told) == 9
+            and told[0] == "new: allow commands that begin with make part0"
+        )
         await alone(app, pilot, "escape")
         await eventually(lambda: app.screen is app.drive and app.drive.terms.ripe)
         assert backend.given(StartRun) == []

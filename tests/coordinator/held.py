@@ -71,7 +71,9 @@ class Holding:
         return started.run
 
     async def try_start(self, brief: str, *, agent: str = "practice", **terms: object) -> Reply:
-        proposal = await self.do(Propose(instruction=brief, repository=str(self.tree), agent=agent, preamble=False))
+        proposal = await self.do(
+            Propose(instruction=brief, repository=str(self.tree), agent=agent, preamble=False, worktree=False)
+        )
         assert isinstance(proposal, Proposal), proposal
         given = {"script": "plain" if agent == "practice" else "", **terms}
         return await self.do(StartRun(terms=replace(proposal.terms, **given)))  # type: ignore[arg-type]

@@ -68,11 +68,12 @@ def test_an_offer_of_another_request_is_no_option() -> None:
 def test_the_words_say_what_kind_it_was_and_by_what_name() -> None:
     shown = asked(ONCE, ALWAYS, NO, CANCEL)
     said = [decisioncodec.words(Chosen(offer=offer.id), shown) for offer in shown.offers]
+    assert decisioncodec.words(Chosen(offer="b"), asked(SECOND)) == "allowed once: Yes, and watch"
     assert said == [
-        "allowed once: Yes",
+        "allowed once",
         "allowed for this run: Always",
-        "denied: No",
-        "denied, and its turn ended: Cancel",
+        "denied",
+        "denied, and its turn ended",
     ]
 
 

@@ -167,6 +167,7 @@ CHANGED: dict[str, object] = {
     "uid": 0,
     "at_budget": "fence",
     "rules": ("Bash",),
+    "setup": "make deps",
     "script": "loop",
     "prompt": "> ",
     "quit": "exit",

@@ -63,6 +63,7 @@ def test_adding_writes_what_reads_back_whatever_a_path_is_called(tmp_path: Path)
         ("[[rule]]\nis = 'deny command'\n[[rule]]\nrepository = '/x'", "rule 2"),
         ("[[rule]]\nis = 'deny command'\nwhen = 1", "when"),
         ("[[rule]]\nis = 'deny command'\nrepository = 'orders'", "whole path"),
+        ("[[rule]]\nis = 'deny command'\nrepository = '~nobody-of-this-name/x'", "no such home"),
         ("[[rules]]\nis = 'deny command'", "[[rule]]"),
         ("[[rule", "not TOML"),
         ("rule = 3", "rule 1"),

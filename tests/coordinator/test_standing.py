@@ -71,6 +71,8 @@ def test_a_rule_is_one_spelling_and_one_sentence(said: str, text: str | None, wo
         "allow fetch https://x.org",
         "allow fetch x.org:80",
         "allow tool *",
+        "allow tool Bash",
+        "allow tool apply_patch",
         "allow tool a b",
         "allow command ls\nallow command rm",
         "allow command " + "x" * standing.LONGEST,
@@ -180,7 +182,7 @@ def test_a_plan_or_a_question_is_never_a_rules() -> None:
 
 
 def test_a_deny_finds_the_program_wherever_it_lies() -> None:
-    book = Rulebook.of(("allow command env FOO=1", "deny command git push"), tree="/t", real=str)
+    book = Rulebook.of(("allow command env FOO=1 make", "deny command git push"), tree="/t", real=str)
     for said in (
         "git push",
         "/usr/bin/git push origin",

@@ -64,6 +64,8 @@ async def test_a_locked_ledger_kills_nothing_and_loses_nothing(tmp_path: Path) -
             refused = await held.try_start(SILENT, tree_kind=TreeKind.WORKTREE)
             assert isinstance(refused, Refusal) and refused.reason is RefusalReason.LEDGER_BUSY
             await eventually(lambda: held.coordinator.house.trouble)
+            trouble = held.coordinator.snapshot().storage_trouble
+            assert trouble is not None and trouble.reason is RefusalReason.LEDGER_BUSY
             # Longer than its keeper waits for a console that says nothing.
             await eventually(lambda: time.monotonic() - begun > 1.5)
             assert not said.done() and carriers(session.nonce), "it waits, and the agent lives"

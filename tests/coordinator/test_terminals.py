@@ -18,7 +18,7 @@ from coordinator.eventcodec import decode, encode
 from coordinator.review import checking
 from coordinator.review.checking import Beside, Checked
 from coordinator.steps import Step
-from coordinator.terminals import Resized
+from coordinator.terminals import MOST_PIECES, Resized, Terminal as Shown
 from store import custody, events
 from store.db import Tx
 from store.refusal import Refusal
@@ -247,3 +247,12 @@ async def test_a_console_killed_at_a_step(tmp_path: Path, step: Step, nth: int) 
             elif turn.state is TurnState.CANCELLED:
                 assert not did & set(ran)
         await everything_once(held, run)
+
+
+def test_what_is_printed_a_character_at_a_time_is_kept_within_bounds() -> None:
+    terminal = Shown()
+    for _ in range(3 * MOST_PIECES):
+        terminal.put(b"x")
+    shown = terminal.since(0)
+    assert len(shown.pieces) == MOST_PIECES and shown.skipped
+    assert not terminal.since(shown.upto).pieces and not terminal.since(shown.upto - 1).skipped

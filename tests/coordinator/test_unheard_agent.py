@@ -4,7 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from coordinator.api import AnswerDecision, DecisionView, Done, Finish, Interrupt, Say, SessionView, Stop
+from coordinator.api import AnswerDecision, DecisionView, Done, Finish, Interrupt, LeaveAll, Say, SessionView, Stop
 from coordinator.custody.processes import carriers
 from coordinator.drivers.asks import Allow, Answer, Deny, QuestionReply
 from store.refusal import Refusal
@@ -120,6 +120,28 @@ async def test_a_console_killed_in_the_first_turn_is_followed_by_one_that_knows_
         assert isinstance(await held.do(Finish(run=run)), Done)
         view = await held.until(run, lambda v: v.outcome is not None)
         assert view.outcome is RunOutcome.FINISHED
+    everything_once(tmp_path, "acp")
+
+
+async def test_what_one_console_answered_the_next_does_not_answer_again(tmp_path: Path) -> None:
+    """The agent works on what it was allowed: to say no to that at the end would be a second answer."""
+    configured(tmp_path)
+    async with holding(tmp_path) as held:
+        run = await held.start("run: touch made; sleep 1000", agent=AGENT)
+        await answered(held, run, Allow())
+        await eventually((held.tree / "made").exists, 15.0, "it goes on")
+        assert b'"result"' not in held.coordinator.sessions[run].driver.farewell()
+        await held.do(LeaveAll())
+    async with holding(tmp_path) as held:
+        session = held.coordinator.sessions[run]
+        await eventually(lambda: b"session/cancel" in session.driver.farewell(), 15.0, "it is read again")
+        await eventually(lambda: b'"result"' not in session.driver.farewell(), 15.0, "and what was answered is known")
+        assert session.state.turns and session.rows.decisions[0].state is DecisionState.DELIVERING
+        assert isinstance(await held.do(Interrupt(run=run, turn=None)), Done)
+        view = await settled(held, run, 1)
+        assert [one.state for one in view.decisions] == [DecisionState.DELIVERED]
+        await held.do(Stop(run=run))
+        await held.until(run, lambda v: v.outcome is not None)
     everything_once(tmp_path, "acp")
 
 

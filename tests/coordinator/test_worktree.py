@@ -149,6 +149,13 @@ async def test_what_is_refused(tmp_path: Path) -> None:
     assert isinstance(answer, Refusal) and answer.reason is RefusalReason.GIT_FAILED
     assert not (tmp_path / "w" / "r-1").exists()
     assert git(tree, "branch", "--list", "footplate/*") == ""
-    git(tree, "branch", "footplate")  # a branch of that name leaves no room for ours
-    answer = await worktree.prepare(facts, kind=TreeKind.WORKTREE, run=1, folder=tmp_path / "w", head=facts.head)
-    assert isinstance(answer, Refusal) and answer.reason is RefusalReason.GIT_FAILED
+
+
+async def test_a_branch_that_leaves_no_room_for_ours(tmp_path: Path) -> None:
+    tree = repository(tmp_path / "r")
+    git(tree, "branch", "footplate/7/x")
+    assert (await _prepare(tree, tmp_path / "w")).branch == "footplate/7-2"
+    other = repository(tmp_path / "o")
+    git(other, "branch", "footplate")
+    assert (await _prepare(other, tmp_path / "w")).branch == "footplate-7"
+    assert (await _prepare(other, tmp_path / "w")).branch == "footplate-7-2"

@@ -8,6 +8,7 @@ import pytest
 from coordinator.drivers.base import (
     AgentEvent,
     CannotStart,
+    Chosen,
     ContextUsage,
     ControlAcked,
     Image,
@@ -16,6 +17,7 @@ from coordinator.drivers.base import (
     Notice,
     PlanUpdated,
     ProtocolFault,
+    Reply,
     SessionReady,
     TextBlock,
     ToolFinished,
@@ -165,11 +167,66 @@ def test_it_is_not_left_in_a_mode_in_which_nobody_is_asked() -> None:
     assert asked_for(events) == {"ask-again-1": ("session/set_mode", {"sessionId": "s1", "modeId": "default"})}
     assert scene.done("ask-again-1") == [ModeChanged(mode="ask")]
     assert scene.update("current_mode_update", currentModeId="plan") == [ModeChanged(mode="plan")]
+    scene.update("current_mode_update", currentModeId="auto")
+    assert of(scene.done("ask-again-2", {"code": -1, "message": "no"}), ProtocolFault), "it would stay there"
     faults: list[AgentEvent] = []
-    for n in range(2, 30):
+    for n in range(3, 30):
         faults += of(scene.update("current_mode_update", currentModeId="auto"), ProtocolFault)
         scene.done(f"ask-again-{n}")
     assert faults, "it goes there again and again"
+
+
+@pytest.mark.parametrize("how", ["notice", "answer"])
+def test_it_is_not_ready_in_a_mode_that_it_went_into_while_its_model_was_set(how: str) -> None:
+    scene = Scene(model="Large")
+    scene.hello()
+    scene.session(modes=MODES, models=MODELS)
+    assert scene.done("hs-mode") == []
+    if how == "notice":
+        scene.update("current_mode_update", currentModeId="auto")
+        events = scene.done("hs-model")
+    else:
+        choice = {"id": "mode", "currentValue": "auto", "options": [{"value": "auto"}]}
+        events = scene.feed({"id": "hs-model", "result": {"configOptions": [choice]}})
+    assert of(events, SessionReady) == []
+    assert asked_for(events) == {"hs-mode-1": ("session/set_mode", {"sessionId": "s1", "modeId": "default"})}
+    (ready,) = of(scene.done("hs-mode-1"), SessionReady)
+    assert (ready.mode, ready.model) == ("ask", "large-2")
+
+
+def test_one_that_never_stays_in_the_asking_mode_is_not_held() -> None:
+    scene = Scene(model="Large")
+    scene.hello()
+    scene.session(modes=MODES, models=MODELS)
+    scene.done("hs-mode")
+    scene.update("current_mode_update", currentModeId="auto")
+    events = scene.done("hs-model")
+    options = [{"id": "mode", "currentValue": "auto", "options": [{"value": "auto"}]}]
+    for _ in range(30):
+        steps = [event.id for event in of(events, Reply)]
+        events = [one for step in steps for one in scene.feed({"id": step, "result": {"configOptions": options}})]
+        if of(events, CannotStart):
+            return
+    raise AssertionError("it was asked for ever")
+
+
+def test_a_turn_that_never_went_is_as_if_it_had_not_been_made() -> None:
+    scene = Scene().ready("@agentclientprotocol/claude-agent-acp").turn("t1")
+    scene.driver.never_went(TurnId("t1"))
+    scene.turn("t2")
+    assert of(scene.update("agent_thought_chunk", content={"type": "text", "text": "hm"}), TurnAccepted) == [
+        TurnAccepted(turn=TurnId("t2"))
+    ]
+    assert scene.driver.interrupt().heard_as.endswith("t2")
+
+
+def test_an_answer_that_never_went_leaves_the_request_open() -> None:
+    scene = Scene().ready().turn()
+    scene.permission({"kind": "execute", "title": "ls"}, [("y", "Yes", "allow_once")])
+    scene.answer("#7", Chosen(offer="y"))
+    assert b'"id":7' not in scene.driver.interrupt().data
+    scene.driver.never_went("#7")
+    assert b'"id":7' in scene.driver.interrupt().data
 
 
 def test_a_change_that_was_asked_for_is_told_by_its_answer() -> None:

@@ -152,6 +152,17 @@ def test_forms_are_filled_in_with_the_values_that_they_want() -> None:
     assert json.loads(scene.driver.interrupt().data.splitlines()[1])["result"] == {"action": "cancel"}
 
 
+def test_a_form_that_nobody_would_fill_in_is_not_put_to_a_person() -> None:
+    scene = Scene().ready().turn()
+    many = {"properties": {f"p{n}": {"title": "same"} for n in range(30_000)}}
+    params = {"sessionId": "s1", "message": "Tell me", "requestedSchema": many, "mode": "form"}
+    events = scene.feed({"id": "f", "method": "elicitation/create", "params": params})
+    assert len(of(events, Reply)) == len(of(events, Unknown)) == 1
+    asked = scene.form({"n": {"type": "number"}}, "How much?")
+    data = scene.driver.answer(asked.request, QuestionReply(answers={"How much?": ("inf",)}))
+    assert b"Infinity" not in data and json.loads(data)["result"]["content"] == {"n": "inf"}
+
+
 def test_a_form_without_fields_asks_for_a_yes_and_a_page_is_not_opened() -> None:
     scene = Scene().ready().turn()
     asked = scene.form({}, "Go on?")

@@ -16,6 +16,7 @@ from coordinator.drivers.base import (
     LimitNotice,
     Notice,
     OfferKind,
+    ProtocolFault,
     QuestionReply,
     Reply,
     SessionReady,
@@ -203,6 +204,16 @@ def test_a_change_is_asked_about_with_its_diff(driver: CodexDriver) -> None:
     assert set(event.act.paths) == {"/tree/a", "/tree/b", "/tree/c", "/tree/d"}
 
 
+def test_a_change_is_known_with_what_was_written_of_it_since_it_began(driver: CodexDriver) -> None:
+    one = {"path": "/tree/a", "kind": {"type": "add"}, "diff": "one\n"}
+    two = {"path": "/etc/b", "kind": {"type": "add"}, "diff": "two\n"}
+    feed(driver, said("item/started", item={"type": "fileChange", "id": "call-1", "changes": [one]}))
+    assert feed(driver, said("item/fileChange/patchUpdated", itemId="call-1", changes=[one, two])) == []
+    assert feed(driver, said("item/fileChange/patchUpdated", itemId="not known", changes=[one])) == []
+    event = asked(driver, "item/fileChange/requestApproval")
+    assert "+two" in event.subject and event.act is not None and event.act.paths == ("/tree/a", "/etc/b")
+
+
 def test_more_access_is_given_as_it_was_asked_for_or_not_at_all(driver: CodexDriver) -> None:
     working(driver)
     wanted = {"fileSystem": {"write": ["/etc"]}, "network": {"enabled": True}}
@@ -244,6 +255,39 @@ def test_a_servers_form_comes_back_in_its_own_types(driver: CodexDriver) -> None
     assert event.kind is DecisionKind.QUESTION and [q.text for q in event.questions] == ["n", "Go on?"]
     data = driver.answer("#0", QuestionReply(answers={"n": ("7",), "Go on?": ("yes",)}))
     assert json.loads(data)["result"] == {"action": "accept", "content": {"n": 7, "ok": True}}
+
+
+def test_questions_that_look_alike_have_answers_of_their_own(driver: CodexDriver) -> None:
+    working(driver)
+    alike = [{"id": name, "question": "Which?", "options": [{"label": "a"}, {"label": "b"}]} for name in ("x", "y")]
+    first, second = (one.text for one in asked(driver, "item/tool/requestUserInput", questions=alike).questions)
+    told = json.loads(driver.answer("#0", QuestionReply(answers={first: ("a",), second: ("b",)})))
+    assert told["result"]["answers"] == {"x": {"answers": ["a"]}, "y": {"answers": ["b"]}}
+    schema = {"properties": {name: {"type": "number", "title": "How much?"} for name in ("x", "y")}}
+    form = {"mode": "form", "serverName": "db", "message": "Tell", "requestedSchema": schema}
+    first, second = (one.text for one in asked(driver, "mcpServer/elicitation/request", **form).questions)
+    data = driver.answer("#0", QuestionReply(answers={first: ("1.5",), second: ("nan",)}))
+    assert b"NaN" not in data, "the agent would not read its line"
+    assert json.loads(data)["result"]["content"] == {"x": 1.5, "y": "nan"}
+    assert json.loads(driver.answer("#0", QuestionReply(answers={})))["result"]["action"] == "decline"
+
+
+@pytest.mark.parametrize("method", ["item/tool/requestUserInput", "mcpServer/elicitation/request"])
+def test_what_nobody_could_answer_is_not_put_to_a_person(driver: CodexDriver, method: str) -> None:
+    working(driver)
+    many = {"questions": [{"id": str(n), "question": "?"} for n in range(5000)]}
+    form = {"mode": "form", "requestedSchema": {"properties": {str(n): {} for n in range(5000)}}}
+    found = feed(driver, {"id": 0, **said(method, **many, **form)})
+    assert [type(event) for event in found] == [Reply, Unknown]
+
+
+def test_no_answer_to_a_question_is_an_allowance(driver: CodexDriver) -> None:
+    working(driver)
+    asked(driver, "mcpServer/elicitation/request", mode="form", serverName="db", message="Drop it?")
+    given = QuestionReply(answers={"Drop it?": ("no",)})
+    assert json.loads(driver.answer("#0", given))["result"]["action"] == "cancel"
+    asked(driver, "item/commandExecution/requestApproval", command="ls")
+    assert json.loads(driver.answer("#0", given))["result"] == {"decision": "cancel"}
 
 
 def test_a_form_without_fields_is_a_permission(driver: CodexDriver) -> None:
@@ -329,6 +373,36 @@ def test_what_a_total_grows_by_is_paid_once(driver: CodexDriver) -> None:
     assert ended(driver, "native-2").marginal == 200 * 5 + 10 * 5 + 30
 
 
+def test_a_flood_of_names_is_forgotten_from_its_oldest_on(driver: CodexDriver) -> None:
+    """Whatever it names without end, what is kept of it has an end, and our own turn is still known."""
+    feed(driver, tokens(10, 5))
+    for n in range(3000):
+        name = f"n{n}"
+        feed(
+            driver,
+            {"id": f"turn-{name}", "result": {"turn": {"id": f"of-{name}"}}},
+            said("turn/started", turn={"id": name}),
+            {"id": n, **said("item/commandExecution/requestApproval", command="ls", itemId=name)},
+            tokens(2**40, 2**40, thread=name, native=name),
+        )
+    threads = [f"s{n}" for n in range(3000)]
+    call = {"type": "collabAgentToolCall", "id": "c", "tool": "spawn", "receiverThreadIds": threads}
+    feed(driver, said("item/started", item=call), said("item/completed", item=call))
+    assert len(driver.snapshot()) < 500_000
+    result = ended(driver, "n2999")
+    assert max(result.usage.input_tokens or 0, result.usage.output_tokens or 0) < 2**53
+    working(driver)
+    assert ended(driver).turns == (turn_id(1),)
+
+
+def test_a_turn_that_never_went_is_as_if_it_had_not_been_made(driver: CodexDriver) -> None:
+    driver.turn(turn_id(9), "refused by the ledger")
+    driver.never_went(turn_id(9))
+    found = feed(driver, said("turn/started", turn={"id": "own"}))
+    assert any(isinstance(event, TurnBegunByAgent) for event in found)
+    assert ended(driver, "own").turns == ()
+
+
 def test_a_model_without_a_price_costs_an_unknown_amount() -> None:
     driver = CodexDriver("x")
     driver.argv(Start(program="/bin/codex", session="ours", cwd="/tree"))
@@ -375,7 +449,21 @@ def test_failures_have_kinds(driver: CodexDriver, info: Any, kind: FailureKind) 
     assert result.failure is kind and result.failure_text == "no"
 
 
-def test_it_says_when_it_stops_asking_a_person(driver: CodexDriver) -> None:
+def test_it_is_set_back_when_it_stops_asking_a_person(driver: CodexDriver) -> None:
+    asks = {"approvalPolicy": "untrusted", "approvalsReviewer": "user", "sandboxPolicy": {"type": "readOnly"}}
     settings = {"approvalPolicy": "never", "approvalsReviewer": "auto_review", "sandboxPolicy": {"type": "readOnly"}}
     found = feed(driver, said("thread/settings/updated", threadSettings=settings))
     assert any(isinstance(event, Notice) and "never" in event.text for event in found)
+    (back,) = [event for event in found if isinstance(event, Reply)]
+    told = json.loads(back.data)
+    assert told["method"] == "thread/settings/update" and told["params"]["threadId"] == THREAD
+    assert (told["params"]["approvalPolicy"], told["params"]["approvalsReviewer"]) == ("untrusted", "user")
+    assert told["params"]["sandboxPolicy"] == {"type": "readOnly"}, "and no wider than it was"
+    assert feed(driver, {"id": back.id, "result": {}}, said("thread/settings/updated", threadSettings=asks)) == []
+    assert not feed(driver, said("thread/settings/updated", threadSettings={"model": "gpt-5.5"}))[1:]
+    (no,) = feed(driver, {"id": back.id, "error": {"code": -1, "message": "no"}})
+    assert isinstance(no, ProtocolFault), "it would go on without a person"
+    again = [feed(driver, said("thread/settings/updated", threadSettings=settings)) for _ in range(30)]
+    replies = [event.id for events in again for event in events if isinstance(event, Reply)]
+    assert len(replies) == len(set(replies)) < 30, "each is a write of its own, and they end"
+    assert any(isinstance(event, ProtocolFault) for events in again for event in events)

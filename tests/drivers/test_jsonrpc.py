@@ -16,6 +16,8 @@ from coordinator.drivers import jsonrpc
         ({"method": "told", "params": {}}, jsonrpc.Notification),
         ({"id": None, "method": "told"}, jsonrpc.Notification),
         ({"id": True, "method": "told"}, jsonrpc.Notification),
+        ({"id": "x" * (jsonrpc.LONGEST_ID + 1), "method": "told"}, jsonrpc.Notification),
+        ({"id": 2**60, "method": "told"}, jsonrpc.Notification),
         ({"id": 1, "result": None}, jsonrpc.Response),
         ({"id": "a", "error": {"code": -1, "message": "no"}}, jsonrpc.Response),
         ({"id": None, "error": {"code": -32700, "message": "what?"}}, jsonrpc.Response),

@@ -23,7 +23,9 @@ from coordinator.drivers.base import (
     TurnResult,
 )
 from coordinator.drivers.pty import BLOCK, PtyDriver
+from coordinator.drivers.terminal_echo import without_echo
 from coordinator.drivers.terminal_page import Page
+from coordinator.redaction import MARK
 from store.vocab import TurnId, TurnResultKind
 
 QUIET = "quiet"
@@ -221,10 +223,24 @@ def test_the_page_is_read_as_a_person_would() -> None:
 def test_a_question_to_the_terminal_is_answered_once_each() -> None:
     driver = made()
     found = play(driver, [b"\r\nab\x1b[6n\x1b[c\x1b[>c"])
-    assert found == [
-        Reply(id="terminal-1", data=b"\x1b[2;3R", why="the terminal answers"),
-        Reply(id="terminal-2", data=b"\x1b[?62c", why="the terminal answers"),
-    ]
+    assert found == [Reply(id="terminal-1", data=b"\x1b[2;3R\x1b[?62c", why="the terminal answers")]
+    (flood,) = play(driver, [b"\x1b[5n" * 50_000])
+    assert isinstance(flood, Reply) and flood.id == "terminal-2"
+    assert 1 <= flood.data.count(b"\x1b[0n") <= 100, "what a file full of them brings is not typed"
+
+
+def test_the_echo_of_a_text_with_secrets_is_found_in_lines_made_against_it() -> None:
+    """Who takes over knows the text from the ledger; each mark stands for something, and no line takes long."""
+    sent = f"a {MARK} b {MARK} c"
+    assert without_echo(["$ a one b two c", "said"], [sent], None, first=False) == ["$ a one b two c", "said"]
+    assert without_echo(["a one b two  c", "said"], [sent], None, first=True) == ["said"]
+    assert without_echo(["> a one b two c"], [sent], None, first=False) == []
+    assert without_echo(["a  b two c"], [sent], None, first=True) == ["a  b two c"]
+    assert without_echo(["export X=key"], [f"export X={MARK}"], None, first=True) == []
+    assert without_echo(["key"], [MARK], None, first=True) == []
+    made_against = ["a b " * 8_000 + "c!", "a" * 30_000, " " * 30_000 + "!", "a" + " b" * 15_000]
+    assert without_echo(made_against, [sent], None, first=True) == made_against
+    assert without_echo(made_against, [f"{MARK} a {MARK}x"], None, first=True) == made_against
 
 
 def test_output_without_end_is_kept_in_pieces_and_memory_is_bounded() -> None:

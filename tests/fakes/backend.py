@@ -12,11 +12,14 @@ from typing import TypeVar
 
 from coordinator.api import (
     BudgetView,
+    Changes,
+    ChangesFrom,
     CloseAll,
     Closed,
     ConsoleSnapshot,
     Continued,
     DecisionView,
+    Diff,
     Done,
     FeedEvent,
     Group,
@@ -34,6 +37,8 @@ from coordinator.api import (
     Proposal,
     Propose,
     QueuedView,
+    ReadChanges,
+    ReadDiff,
     ReadSaid,
     ReadSaidBefore,
     ReadTranscript,
@@ -343,6 +348,10 @@ class FakeBackend:
                 return ImagesSeen(images=tuple(self._image(name, whole=whole) for name in names))
             case ReadTranscript(run=run):
                 return self.pages.get(run, TranscriptPage(events=(), more_before=False))
+            case ReadChanges(run=run, turn=turn):
+                return Changes(run=run, source=ChangesFrom.TREE, tree="/home/mara", base="", turn=turn, files=())
+            case ReadDiff():
+                return Diff(patch=b"")
             case LeaveAll():
                 return Left(until=())
             case CloseAll():

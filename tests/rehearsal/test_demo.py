@@ -79,10 +79,11 @@ def test_the_usual_story_of_any_other_folder_leaves_something_to_stop(rehearse: 
     talker.say("go on")
     question = talker.asked(2)
     asked = question["request"]["input"]["questions"][0]
-    talker.allow(question, {"questions": [asked], "answers": {asked["question"]: "A reminder"}})
+    talker.allow(question, {"questions": [asked], "answers": {asked["question"]: "good evening"}})
     talker.allow(talker.asked(3))
     assert "It is written" in talker.result(2)["result"]
-    assert [one.name for one in stage.iterdir()] == ["footplate-practice.txt"]
+    written = {one.name: one.read_text() for one in stage.iterdir()}
+    assert written == {"footplate-practice.txt": "good evening\n"}, "the operator's own words, as they were given"
     talker.say("go on")
     talker.allow(talker.asked(4))
     wait_until(lambda: len(marked(f"CLAUDE_PID={talker.process.pid}")) > 0, 10)

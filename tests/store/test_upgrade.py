@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from coordinator.recording import effective_limits
+from coordinator.snapshots import past_view
 from coordinator.terms import Terms, parse
-from store import authorizations, lookup, migrate, open, reviewing, runs, turns
+from store import authorizations, decisions, lookup, migrate, open, reviewing, runs, turns
 from store.db import Ledger, Tx, read_ledger
 from store.reviewing import Narrowed
 from store.verify import verify
@@ -67,6 +68,16 @@ async def test_it_is_brought_up_to_date_verifies_and_its_run_is_extended(older: 
     state = await ledger.read(lambda tx: [one.state for one in turns.of_run(tx, RunId(1))])
     assert state == ["settled", "recorded"], "and its turn is in flight as it was"
     assert await ledger.read(lambda tx: runs.live_count(tx)) == 1
+    await ledger.close()
+
+
+async def test_its_run_is_shown_whatever_is_written_of_its_decisions(older: Path) -> None:
+    """A start of the console shows the newest runs: one that cannot be read whole must not stand in its way."""
+    ledger = await open_ledger(older)
+    view = await ledger.read(lambda tx: past_view(tx, RunId(1)))
+    assert view is not None and [turn.n for turn in view.turns] == [1, 2]
+    rows = await ledger.read(lambda tx: decisions.of_run(tx, RunId(1)))
+    assert [(one.id, one.title, one.subject) for one in view.decisions] == [(r.id, r.title, r.subject) for r in rows]
     await ledger.close()
 
 

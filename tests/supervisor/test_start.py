@@ -1,11 +1,12 @@
 """How an agent is started: truthful failures, what it is given, a terminal."""
 
+import contextlib
 import json
 import os
 import sys
 from pathlib import Path
 
-from coordinator.custody.types import AgentSpec, ProcessIdentity, RecordKind, SpawnFailure
+from coordinator.custody.types import AgentSpec, ProcessIdentity, RecordKind, SpawnFailure, WriteOutcome
 from tests.supervisor.holding import Holds, agent
 from tests.waiting import eventually
 
@@ -163,3 +164,31 @@ async def test_idle_costs_no_wakeups(holds: Holds) -> None:
     end = time.monotonic() + 1.5
     await eventually(lambda: time.monotonic() > end)
     assert switches() - before <= 15  # the one sync of what was started; a poll of 20 ms would make 75
+
+
+def _has_terminal(pid: int) -> bool:
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            if "ptmx" in str(fd.readlink()):
+                return True
+    return False
+
+
+async def test_what_has_let_go_of_its_terminal_is_written_to_nowhere_else(holds: Holds) -> None:
+    """The number of the terminal that was closed is soon another thing's: a console's own connection."""
+    hold = await holds.launch()
+    spec = AgentSpec(
+        argv=("sh", "-c", "trap '' HUP; echo here; exec sleep 100 <&- >&- 2>&-"),
+        cwd=Path("/"),
+        environment={"PATH": os.environ["PATH"]},
+        terminal=(24, 80),
+        quiet_ms=50,
+    )
+    assert isinstance(await hold.supervisor.start(1, spec), ProcessIdentity)
+    await hold.until(lambda h: b"here" in h.stdout())
+    await eventually(lambda: not _has_terminal(hold.supervisor.identity.pid))
+    await hold.attach(2)
+    assert await hold.supervisor.write("late", b"typed into nothing\r") is WriteOutcome.FAILED
+    assert RecordKind.WRITING not in hold.kinds()
+    await hold.supervisor.fence("stopped")
+    assert (await hold.gone()).reason == "stopped"

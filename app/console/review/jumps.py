@@ -2,19 +2,23 @@
 
 from typing import TYPE_CHECKING, Final
 
+from app.console.screens.changes import ChangesSheet
 from app.console.screens.sheet import Reading
-from app.console.views.diff import diff_rows
 from app.console.views.ink import Line, Span, literal, one_line, wrap
 from app.console.views.review_facts import Fact, decision_of_request
+from app.console.views.standing import title_of
 from app.console.views.transcript import Place
 from app.console.views.transcript_turns import DecisionBlock
 from app.wording import sentence
 from app.wording_review import piece_kind
-from coordinator.api import Hit, ReadWhole
+from coordinator.api import Hit, ReadChanges, ReadDiff, ReadWhole, Reply
+from coordinator.keptchanges import kept, kept_diff
 from coordinator.review import places, reading
 from coordinator.review.types import EvidenceRow, SearchHit
+from coordinator.runplace import place_of
 from store.refusal import Refusal
-from store.vocab import DecisionId, EvidenceKind, RunId, TurnId
+from store.tx import Tx
+from store.vocab import DecisionId, EvidenceKind, RefusalReason, RunId, TurnId
 
 if TYPE_CHECKING:
     from app.console.review.screen import Review
@@ -24,19 +28,15 @@ LONGEST: Final = 400_000
 
 
 class Text(Reading):
-    """One text, whole: a diff, what a tool wrote."""
+    """One text, whole: what a tool wrote, a note."""
 
-    def __init__(self, heading: str, text: str, *, diff: bool = False) -> None:
+    def __init__(self, heading: str, text: str) -> None:
         super().__init__(heading)
         self._text = text[:LONGEST]
-        self._diff = diff
         self._left_out = len(text) - len(self._text)
 
     def rows(self) -> tuple[Line, ...]:
-        if self._diff:
-            rows = diff_rows(self._text, self.room)
-        else:
-            rows = [(Span(row),) for row in wrap(literal(self._text, newlines=True), self.room)]
+        rows = [(Span(row),) for row in wrap(literal(self._text, newlines=True), self.room)]
         if self._left_out:
             rows.append((Span(f"{self._left_out:,} more characters: an export has all of them", "grey"),))
         return tuple(rows)
@@ -125,13 +125,35 @@ class Jumps:
 
     async def show_piece(self, piece: EvidenceRow) -> None:
         """What was kept of the run: a diff, a note, a question."""
+        if piece.kind is EvidenceKind.DIFF:
+            self.changes()
+            return
         kept = await self._review.ask(lambda tx: reading.evidence(tx, piece.id))
         if kept is None:
             self._review.say("it is in the ledger no more")
             return
         text = kept.content.decode("utf-8", "replace")
         heading = f"{piece_kind(piece.kind)} {one_line(piece.note)}".strip()
-        self._review.app.push_screen(Text(heading, text, diff=piece.kind is EvidenceKind.DIFF))
+        self._review.app.push_screen(Text(heading, text))
+
+    def changes(self) -> None:
+        """What the run changed, as it was kept."""
+        page = self._review.pane.page
+        if page is None:
+            self._review.say("no run is chosen")
+            return
+        session = page.session
+        self._review.app.push_screen(ChangesSheet(session.run, title_of(session), self._read_changes, None))
+
+    async def _read_changes(self, command: ReadChanges | ReadDiff) -> Reply:
+        def read(tx: Tx) -> Reply:
+            place = place_of(tx, command.run, spool=None)
+            if isinstance(place, Refusal):
+                return place
+            return kept(place) if isinstance(command, ReadChanges) else kept_diff(place, command.names)
+
+        found = await self._review.ask(read)
+        return found if found is not None else Refusal(RefusalReason.NO_SUCH_RUN, {"run": command.run})
 
     async def whole(self) -> None:
         """All of the block under the cursor, as the ledger has it."""

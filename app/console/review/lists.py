@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from textual import events
 from textual.message import Message
 
-from app.console.views.ink import Line, Span, cut
+from app.console.views.ink import Line, Span, cells, cut
 from app.console.views.review_rows import lit
 from app.console.widgets.lines import Lines
 
@@ -56,6 +56,8 @@ class ListPane(Lines, Generic[T], can_focus=True):
         self.items: list[T] = []
         self.at = 0
         self._first = 0
+        self._in_sight = True
+        """Whether the lit row was in view when it was painted last."""
         self.empty = ""
         """Said where there is none."""
 
@@ -68,7 +70,18 @@ class ListPane(Lines, Generic[T], can_focus=True):
         if not at:
             # What stands before the first row that can be lit is read first.
             self._first = 0
-            self.paint()
+        self._in_sight = self._sees(self.at)
+        self.paint()
+
+    def lay_again(self, rows: Iterable[T]) -> None:
+        """The same rows, wrapped for another width. What was read stays in view: the lit row only where it was."""
+        lit_before = sum(self._stops_at(row) for row in self.items[: self.at])
+        self.items = list(rows)
+        stops = [at for at, row in enumerate(self.items) if self._stops_at(row)]
+        self.at = stops[min(lit_before, len(stops) - 1)] if stops else 0
+        if self._in_sight:
+            self._bring(self.at)
+        self.paint()
 
     def extend(self, rows: Iterable[T]) -> None:
         self.items.extend(rows)
@@ -81,11 +94,22 @@ class ListPane(Lines, Generic[T], can_focus=True):
     # ------------------------------------------------------------------------------------------------------------ moves
 
     def move(self, by: int) -> None:
-        """To another row; where the lit one is out of sight, first to that."""
-        if not self._first <= self.at < self._first + self.tall:
-            self._light(self.at, 1)
-        else:
+        """To another row. Where the lit one is out of sight the view goes on, and lights what can be lit in it."""
+        if self._sees(self.at):
             self._light(self.at + by, 1 if by > 0 else -1)
+            return
+        self._first = max(min(self._first + by, len(self.items) - self.tall), 0)
+        view = [
+            at
+            for at in range(self._first, min(self._first + self.tall, len(self.items)))
+            if self._stops_at(self.items[at])
+        ]
+        if view and not self._sees(self.at):
+            self._light(view[0 if by > 0 else -1], 1)
+        self.paint()
+
+    def _sees(self, at: int) -> bool:
+        return self._first <= at < self._first + self.tall
 
     def to(self, at: int) -> None:
         self._light(at, 1)
@@ -112,7 +136,8 @@ class ListPane(Lines, Generic[T], can_focus=True):
             return
         before, self.at = self.at, found
         self._bring(at)
-        self._bring(found)
+        if abs(found - at) < self.tall:
+            self._bring(found)  # else what lies between is read first
         self.paint()
         if before != found:
             self.post_message(self.Lit(self))
@@ -133,15 +158,30 @@ class ListPane(Lines, Generic[T], can_focus=True):
         if not width:
             return
         self._first = max(min(self._first, len(self.items) - tall), 0)
+        self._in_sight = self._sees(self.at)
+        marks = self._marks(tall)
+        width -= bool(marks)
         rows: list[Line] = [self._head(width)] if self._head is not None else []
         ground = "on-sel" if self.has_focus else "on-card"
         for number in range(self._first, min(self._first + tall, len(self.items))):
             item = self.items[number]
             here = number == self.at and self._stops_at(item)
-            rows.append(lit(self._draw(item, width), width, ground if here else ""))
+            row = lit(self._draw(item, width), width, ground if here else "")
+            if marks:
+                row = (*row, Span(" " * (width - cells(row))), marks[number - self._first])
+            rows.append(row)
         if not self.items and self.empty:
             rows.append((Span(cut(f"  {self.empty}", width), "grey"),))
         self.put(tuple(rows))
+
+    def _marks(self, tall: int) -> list[Span]:
+        """The last column, where there is more than fits: how far down this is, as a scroll bar shows it."""
+        count = len(self.items)
+        if count <= tall:
+            return []
+        size = max(tall * tall // count, 1)
+        start = (tall - size) * self._first // (count - tall)
+        return [Span(" ", "faint reverse" if start <= row < start + size else "text") for row in range(tall)]
 
     def on_focus(self) -> None:
         self.paint()
@@ -150,7 +190,8 @@ class ListPane(Lines, Generic[T], can_focus=True):
         self.paint()
 
     def on_resize(self, event: events.Resize) -> None:
-        self._bring(self.at)
+        if self._in_sight:
+            self._bring(self.at)
         self.paint()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:

@@ -6,6 +6,7 @@ It shows what it is given and asks for pages of the conversation; the ledger is 
 import app.console.before_textual  # noqa: F401, I001  (sets what textual reads at import)
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from textual import events
@@ -14,6 +15,7 @@ from textual.containers import Vertical
 from textual.widget import Widget
 
 from app.console.review.lists import ListPane
+from app.console.views.ending import end_lines
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import Line, Span
 from app.console.views.review_facts import Fact, facts, row_of_decision
@@ -23,7 +25,7 @@ from app.console.widgets.searchline import SearchLine
 from app.console.widgets.transcript import Transcript
 from coordinator.api import ReadTranscript, TranscriptPage, TurnView
 from coordinator.review.types import RunPage, SpendBy, SpendRow
-from store.vocab import DecisionId, Millis, RunId
+from store.vocab import DecisionId, EvidenceKind, Millis, RunId
 
 PARTS: Final = ("turns", "conversation", "facts", "money")
 
@@ -54,12 +56,16 @@ class RunPane(Vertical):
             lambda width: spend_head(width, SpendBy.TURN),
             id="review-money",
         )
+        self.end = Lines(id="review-end")
+        self.replayed = False
+        """A replay goes on in the conversation: its end has not come yet."""
         self.search_line = SearchLine()
 
     def compose(self) -> ComposeResult:
         yield self.title_line
         yield self.turns
         yield self.transcript
+        yield self.end
         yield self.facts
         yield self.money
         yield self.search_line
@@ -89,13 +95,14 @@ class RunPane(Vertical):
         self._most = max((row.cost for row in spent), default=0)
         self.money.empty = "nothing was spent"
         self.money.show(spent)
-        self._show_facts()
+        self.facts.show(self._facts())
         self._show_part()
         self.paint()
 
-    def _show_facts(self) -> None:
-        if self.page is not None and self.size.width:
-            self.facts.show(facts(self.page, self.size.width - 1, self._home), at=self.facts.at)
+    def _facts(self) -> tuple[Fact, ...]:
+        if self.page is None or not self.size.width:
+            return ()
+        return facts(self.page, self.size.width - 1, self._home)
 
     # ------------------------------------------------------------------------------------------------------------ parts
 
@@ -147,6 +154,17 @@ class RunPane(Vertical):
         width = self.size.width
         if width:
             self.title_line.put((run_title(self.page, self.said, width, self._tabs()),))
+            rows = self._end(width - 2)
+            self.end.display = bool(rows)
+            self.end.put(rows)
+
+    def _end(self, width: int) -> tuple[Line, ...]:
+        """Below the conversation, as below the live one: how it ended, and what was left."""
+        here = self.page is not None and self.part == "conversation" and not self.replayed
+        if self.page is None or not here or self.page.imported or self.page.session.outcome is None:
+            return ()
+        looked = any(one.kind is EvidenceKind.STATUS for one in self.page.evidence)
+        return end_lines(replace(self.page.session, changes_known=looked), width, self._glyphs)
 
     def _tabs(self) -> Line:
         if self.page is None:
@@ -158,7 +176,7 @@ class RunPane(Vertical):
         return tuple(out)
 
     def on_resize(self, event: events.Resize) -> None:
-        self._show_facts()
+        self.facts.lay_again(self._facts())
         self.paint()
 
     def on_transcript_need_page(self, message: Transcript.NeedPage) -> None:

@@ -109,6 +109,8 @@ class Presses:
                 review.say("nothing is replayed: r begins it")
             case "o":
                 review.run_worker(review.jumps.whole(), group="looking")
+            case "d":
+                review.jumps.changes()
             case "question_mark":
                 review.app.push_screen(Help(tuple(row for row in review.table if row.where is Where.REVIEW)))
             case _:

@@ -153,7 +153,8 @@ class Replay:
             self._pane.transcript.update_session(self._page.session)
         after = replaying.wait(playing, self._line)
         if after is not None:
-            self._timer = self._pane.set_timer(after / 1000, self._tick)
+            # Not 0: Textual divides by it.
+            self._timer = self._pane.set_timer(max(after, 1) / 1000, self._tick)
         self._tell()
 
     def _stop(self) -> None:

@@ -62,6 +62,7 @@ class Review(Sheet[None]):
     Review #review-run-title { height: 1; background: $fp-side; }
     Review #review-turns, Review #review-facts, Review #review-money { height: 1fr; }
     Review #review-conversation { height: 1fr; padding: 0 1; background: $fp-base; }
+    Review #review-end { padding: 0 1; background: $fp-base; }
     Review #search { height: 1; padding: 0 1; display: none; }
     Review #review-hints { height: 1; background: $fp-side; }
     Review.-sums #review-run { display: none; }
@@ -330,7 +331,7 @@ class Review(Sheet[None]):
             self.say("all that was said, the newest first: f, then words, looks for them", "grey")
 
     def take(self) -> None:
-        """Enter: the run alone, or where this stands."""
+        """Enter: the run alone, its conversation unless another part was chosen; or where this stands."""
         if not self.in_list:
             self.run_worker(self.jumps.from_here(), group="jump", exclusive=True)
             return
@@ -341,7 +342,8 @@ class Review(Sheet[None]):
                 self.filter_by(found)
             return
         hit = self.list.hit
-        self.show_alone("conversation" if hit is not None else self.pane.part)
+        # Its turns were seen below the list already.
+        self.show_alone("conversation" if hit is not None or self.pane.part == "turns" else self.pane.part)
         self.show_run(run, hit=hit)
 
     def show_alone(self, part: str) -> None:
@@ -431,6 +433,7 @@ class Review(Sheet[None]):
         wrong = wrap(self._wrong, width - 2) if self._wrong else []
         self.problem.put(tuple((Span(row, "amber"),) for row in wrong))
         self.hints.put((review_hints(self._place, width, self.table),))
+        self.pane.replayed = self.replay.active
         self.pane.paint()
         self.paint_status()
 

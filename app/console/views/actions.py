@@ -39,7 +39,7 @@ _NEEDS_SESSION = frozenset(
     {
         "stop", "interrupt", "details", "panel", "continue", "finish", "rename", "pin", "seen", "model", "mode",
         "release", "unqueue", "terminal", "zoom", "beside", "swap", "scroll", "turn", "fold", "copy", "search",
-        "search-next", "search-previous", "open",
+        "search-next", "search-previous", "open", "changes", "tree",
     }
 )  # fmt: skip
 _NEEDS_HOLD = frozenset({"stop", "interrupt", "finish", "model", "mode", "release", "unqueue", "terminal"})
@@ -99,6 +99,10 @@ def _with_session(action: str, session: SessionView) -> str | None:
             return None if session.modes else "this agent has no modes to choose from"
         case "terminal":
             return None if session.terminal else "this agent has no screen of its own: all that it says is here"
+        case "tree":
+            if not ended(session):
+                return f"{session.run} works in it: stop or finish it first"
+            return f"{session.run} had no tree of its own: it worked in yours" if session.in_place else None
         case "continue":
             if not ended(session):
                 return f"{session.run} has not ended: just write to it"
@@ -142,13 +146,14 @@ _HINTS: dict[Where, tuple[str, ...]] = {
     Where.KEYS: ("write", "terminal", "session-down", "scroll", "details", "new", "help"),
     Where.FILTER: ("filter-keep", "filter-clear", "stop", "next-waiting"),
     Where.SEARCH: ("search-keep", "search-back"),
-    Where.REVIEW: ("review-open", "review-filter", "review-texts", "review-spend", "review-part", "review-back"),
+    Where.REVIEW: ("review-back", "review-open", "review-filter", "review-texts", "review-spend", "review-part"),
+    Where.CHANGES: ("changes-file", "changes-hunk", "changes-turn", "changes-edit", "changes-page", "changes-back"),
     Where.LIVE: ("live-type", "live-escape", "live-back"),
     Where.ANYWHERE: ("stop", "stop-all", "next-waiting"),
 }
 _HINTS_ENDED: dict[Where, tuple[str, ...]] = {
     Where.COMPOSER: ("send", "to-keys", "next-waiting"),
-    Where.KEYS: ("continue", "new", "details", "scroll", "session-down", "help"),
+    Where.KEYS: ("continue", "new", "details", "changes", "tree", "session-down", "help"),
 }
 """Where the session in view has ended: what is written goes to another one that goes on from it."""
 
@@ -167,6 +172,8 @@ def hint_words(row: Key, at: Situation) -> str:
         if ended(session):
             return "terms to go on"
         return "queue" if in_flight(session) is not None or waiting(session) else "send"
+    if row.action == "details" and session is not None and ended(session):
+        return "stop report"
     return row.hint or row.words
 
 
@@ -178,15 +185,15 @@ def hints_line(at: Situation, width: int, table: tuple[Key, ...] = TABLE) -> Lin
     row: list[Span] = [Span(" ")]
     always = [(shown(row), words) for name, words in _ALWAYS for row in table if row.action == name]
     right: Line = tuple(span for key, words in always for span in (Span(f"  {key} ", "blue"), Span(words, "grey")))
-    right = (*right, Span(" "))
-    room = width - cells(right) - 2
+    # What stands at the right begins with a blank of its own, and its last cell may be the screen's.
+    room = width - cells(right)
     for key, words in hints(at, table):
-        part = (Span(f"{key} ", "blue"), Span(f"{words}  ", "grey"))
+        part = (Span(f"{'  ' if len(row) > 1 else ''}{key} ", "blue"), Span(words, "grey"))
         if cells(tuple(row)) + cells(part) > room:
             break
         row.extend(part)
     gap = max(width - cells(tuple(row)) - cells(right), 0)
-    return (*row, Span(" " * gap), *right)
+    return (*row, Span(" " * max(gap - 1, 0)), *right, Span(" " * min(gap, 1)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ def console_title(snapshot: ConsoleSnapshot, now: Millis, width: int, home: str,
     today = money(snapshot.today)
     if snapshot.today_limit is not None:
         today = f"{today} of {money(snapshot.today_limit)}"
-    told = f"today {today} USD " if width >= 100 else f"today {today} "
+    told = f"today {today} USD "
     if not snapshot.today and snapshot.sessions and all(practice(one) for one in snapshot.sessions):
         told = "practice, not counted " if width >= 100 else "practice "
     right: Line = (Span(told, "grey"),)

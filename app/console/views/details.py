@@ -36,7 +36,10 @@ from store.vocab import Millis
 
 
 def details_lines(session: SessionView, now: Millis, width: int, home: str = "") -> tuple[Line, ...]:
+    report = list(report_lines(session, width - 2))
     blocks: list[tuple[str, list[Line]]] = [
+        # Of one that has ended, it is what was asked for with the key.
+        ("STOP REPORT", report if session.receipt is not None else []),
         ("SESSION", _about(session, now, width, home)),
         ("CHANGED", _changed(session, width)),
         ("TURNS", _turns(session, width)),
@@ -45,7 +48,7 @@ def details_lines(session: SessionView, now: Millis, width: int, home: str = "")
         ("PROCESSES", _processes(session, width)),
         ("A STOP WOULD END", _would_end(session, width)),
         ("TERMS", _terms(session, now, width)),
-        ("STOP REPORT", list(report_lines(session, width - 2))),
+        ("STOP REPORT", report if session.receipt is None else []),
     ]
     lines: list[Line] = []
     for name, rows in blocks:
@@ -54,6 +57,8 @@ def details_lines(session: SessionView, now: Millis, width: int, home: str = "")
         if lines:
             lines.append(EMPTY)
         heading: Line = (Span(name, "grey strong"),)
+        if name == "DECISIONS":
+            heading = sides(heading, (Span(DECISION_COLUMNS, "grey"),), width)
         if name == "TURNS" and session.turns:
             heading = sides(heading, (Span(_turn_columns(width, "tokens in", "out", "took", "USD"), "grey"),), width)
         lines.append(heading)
@@ -134,6 +139,8 @@ def _decisions(session: SessionView, width: int) -> list[Line]:
     return [decision_row(one, session.tree, width - 2, waits=one in live) for one in session.decisions]
 
 
+DECISION_COLUMNS = "answer, by whom"
+"""What stands at the right of a decision's row."""
 _ROOM_FOR_WHEN = 90
 """Cells from which on a decision's row tells when it was answered, beside when it was asked."""
 

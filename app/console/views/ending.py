@@ -65,8 +65,21 @@ def ending_lines(
 def ended_lines(
     session: SessionView, width: int, height: int, glyphs: Glyphs, *, letters: bool = True
 ) -> tuple[Line, ...]:
-    """The end in one block: the stop report's headline, what is kept, and where to go from here. ``letters``: they
-    work just now; else Esc comes first."""
+    """The end in one block: ``end_lines``, and where to go from here. ``letters``: they work just now; else Esc comes
+    first, for each of them."""
+    keys: list[Span] = [] if letters else [Span("Esc", "blue strong"), Span(", then one of: ", "grey")]
+    gap = "   " if letters else "  "
+    for key, name in (("c", "continue"), ("l", "stop report"), ("s", "new session"), ("v", "all sessions")):
+        more = [Span(f"{key} ", "blue strong"), Span(f"{name}{gap}", "grey")]
+        if cells((*keys, *more)) - len(gap) > width - 2:
+            break  # whole or not at all; the hints have the rest
+        keys += more
+    rows = end_lines(session, width, glyphs)[: max(height - 1, 1)]
+    return (*rows, indent(tuple(keys), 2))
+
+
+def end_lines(session: SessionView, width: int, glyphs: Glyphs) -> tuple[Line, ...]:
+    """How it ended, the stop report's headline, and what is kept."""
     finished = session.outcome is RunOutcome.FINISHED
     words = end_reason(session.reason) if session.reason else outcome(session.outcome) if session.outcome else "ended"
     glyph = Span(f"{glyphs.done if finished else glyphs.ended} ", "green" if finished else "red")
@@ -88,14 +101,6 @@ def ended_lines(
         rows += [
             indent((Span(row, "red" if danger and text is told[0] else "text"),), 2) for row in wrap(text, width - 2)
         ]
-    keys: list[Span] = [] if letters else [Span("Esc", "blue strong"), Span(", then ", "grey")]
-    for key, name in (("c", "continue"), ("l", "details"), ("s", "new session"), ("v", "review")):
-        more = [Span(f"{key} ", "blue strong"), Span(f"{name}   ", "grey")]
-        if cells((*keys, *more)) - 3 > width - 2:
-            break  # whole or not at all; the hints have the rest
-        keys += more
-    rows = rows[: max(height - 1, 1)]
-    rows.append(indent(tuple(keys), 2))
     return tuple(rows)
 
 
@@ -112,8 +117,18 @@ def report_lines(session: SessionView, width: int) -> tuple[Line, ...]:
     fates = [(one, how_ended(one), "grey") for one in receipt.ended]
     fates += [(one, "still there", "red") for one in receipt.remaining]
     fates += [(one, "left alone, as agents.toml says", "grey") for one in receipt.spared]
-    for process, fate, ink in fates:
-        notes = where_it_stood(process)
-        left: Line = (Span(f"{process.pid:>7}  ", "grey"), Span(short_command(one_line(process.name)), "text"))
-        rows.append(sides(left, (Span(f"{fate}{', ' if notes else ''}{notes}", ink),), width))
+    told = [(one, f"{fate}{', ' if (notes := where_it_stood(one)) else ''}{notes}", ink) for one, fate, ink in fates]
+    if not told:
+        return tuple(rows)
+    # One column for all of them: as wide as the longest, as long as the names keep half the room; longer ones go on
+    # in a row of their own.
+    column = min(max(cells((Span(fate),)) for _, fate, _ in told), (width - 9) // 2)
+    room = max(width - 9 - column - 2, 8)
+    rows.append(cut_line((Span(f"{'process':>7}  {'what it was':<{room}}  how it ended", "grey"),), width))
+    for process, fate, ink in told:
+        name = cut(short_command(one_line(process.name)), room)
+        left: Line = (Span(f"{process.pid:>7}  ", "grey"), Span(name, "text"))
+        for row in wrap(fate, column):
+            rows.append((*left, Span(" " * (9 + room + 2 - cells(left))), Span(row, ink)))
+            left = ()
     return tuple(rows)

@@ -266,6 +266,7 @@ def strip_line(
 
 def _strip(sessions: list[SessionView], in_view: RunId | None, width: int, glyphs: Glyphs) -> Line:
     parts: list[Line] = []
+    room = 18
     for room in range(18, 5, -1):
         parts = [_strip_part(one, one.run == in_view, room, glyphs) for one in sessions]
         if sum(_size(part) for part in parts) <= width:
@@ -282,14 +283,18 @@ def _strip(sessions: list[SessionView], in_view: RunId | None, width: int, glyph
             used += _size(parts[last])
         else:
             break
-    row: list[Span] = []
-    if first:
-        row.append(Span(f"‹{first} " if glyphs.prompt == "›" else f"<{first} ", "grey"))
+    before = f"{'‹' if glyphs.prompt == '›' else '<'}{first} " if first else ""
+    after = f"+{len(parts) - 1 - last}" if last < len(parts) - 1 else ""
+    # What is left over goes to the name of the one in view.
+    spare = width - used - len(before) - len(after)
+    if spare > 0:
+        parts[at] = _strip_part(sessions[at], sessions[at].run == in_view, room + spare, glyphs)
+    row: list[Span] = [Span(before, "grey")] if before else []
     for part in parts[first : last + 1]:
         row.extend(part)
         row.append(Span(" "))
-    if last < len(parts) - 1:
-        row.append(Span(f"+{len(parts) - 1 - last}", "grey"))
+    if after:
+        row.append(Span(after, "grey"))
     return tuple(row)
 
 

@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from app.console.views.details import decision_row
+from app.console.views.details import DECISION_COLUMNS, decision_row
 from app.console.views.ending import report_lines
 from app.console.views.ink import EMPTY, Line, Span, cut_line, indent, one_line, sides, wrap
 from app.console.views.standing import spent_of
 from app.wording import (
+    age,
     agent_title,
     clock_seconds,
     custody_state,
@@ -23,6 +24,7 @@ from app.wording import (
     short_path,
     size_of,
     terms_sentence,
+    work_time,
 )
 from app.wording_review import amendment, billing, piece_kind, stop_result
 from coordinator.api import DecisionView
@@ -68,7 +70,8 @@ def facts(page: RunPage, width: int, home: str) -> tuple[Fact, ...]:
             continue
         if out:
             out.append(Fact(EMPTY))
-        out.append(Fact((Span(name, "grey strong"),)))
+        right: Line = (Span(DECISION_COLUMNS, "grey"),) if name == "DECISIONS" else ()
+        out.append(Fact(sides((Span(name, "grey strong"),), right, width)))
         out += [Fact(indent(one.line, 2), one.decision, one.piece, one.run) for one in rows]
     return tuple(out)
 
@@ -102,6 +105,7 @@ def _about(page: RunPage, width: int, home: str) -> list[Fact]:
         ("conversation", run.native_id or ""),
         ("began", f"{at_time(run.created_at)}, by {run.operator}"),
         ("ended", at_time(run.ended_at) if run.ended_at is not None else ""),
+        ("took", _took(page)),
         ("how", f"{end} {run.detail}".strip()),
         ("its note", run.handoff),
         ("cost", f"{spent_of(run)} USD, {plural(run.budget.unknown_turns, 'turn')} of unknown cost"
@@ -114,6 +118,18 @@ def _about(page: RunPage, width: int, home: str) -> list[Fact]:
     others += [(one, "continued by") for one in page.continued_by]
     rows += [Fact((Span(f"{words:<14}", "grey"), Span(f"run {one}", "blue")), run=one) for one, words in others]
     return rows
+
+
+def _took(page: RunPage) -> str:
+    """The three times of a run, and what lies between them."""
+    run = page.session
+    if run.ended_at is None or page.imported:
+        return ""
+    turns = sum(turn.duration_ms or 0 for turn in run.turns)
+    return (
+        f"{age(run.ended_at - run.created_at)} from its beginning to its end; its turns {age(turns)}, with the time in "
+        f"which they waited for you; without that it worked {work_time(run.budget.working_ms)}"
+    )
 
 
 def _terms(page: RunPage, width: int) -> list[Fact]:
@@ -193,7 +209,8 @@ def _holds(page: RunPage, width: int, home: str) -> list[Fact]:
             Fact(cut_line(sides(left, (Span(f"{starts}, process {one.agent_pid or '–'}", "grey"),), width), width))
         )
     if page.custody:
-        told = f"{plural(page.events, 'event')}, {plural(page.control_writes, 'order')} to the agent beside its turns"
+        sent = plural(page.control_writes, "message")
+        told = f"{plural(page.events, 'event')}; {sent} to the agent that were no turns: greeting, answers, interrupts"
         rows += [Fact(row) for row in _wrapped(told, width, "grey")]
     return rows
 

@@ -169,7 +169,7 @@ def spend_line(row: SpendRow, width: int, by: SpendBy, most: int, glyphs: Glyphs
     out: list[Span] = [
         Span("  "),
         _left(shown, name, "grey" if not row.key else "text"),
-        _right(spend_cost(row), 10),
+        _right(spend_cost(row, most), 10),
         Span("  "),
         Span(glyphs.full * (long - guessed), "blue"),
         Span(glyphs.full * guessed, "amber"),
@@ -187,13 +187,17 @@ def spend_line(row: SpendRow, width: int, by: SpendBy, most: int, glyphs: Glyphs
 # --------------------------------------------------------------------------------------------------------------- turns
 
 
+WITH_WAITS = "with waits"
+"""How long a turn took: what of it went by until the operator answered is in it, and not in what is called worked."""
+
+
 def turns_head(width: int) -> Line:
     left: Line = (_right("turn", 6, "grey"), Span("  "), _left("began", 14, "grey"), Span("what was asked", "grey"))
-    return sides(left, (Span(_turn_figures(width, "tokens in, out", "took", "USD"), "grey"),), width)
+    return sides(left, (Span(_turn_figures(width, "tokens in, out", WITH_WAITS, "USD"), "grey"),), width)
 
 
 def _turn_figures(width: int, tokens: str, took: str, cost: str) -> str:
-    return f"{tokens:>24} {took:>7} {cost:>8}" if width >= WIDE else f"{took:>7} {cost:>8}"
+    return f"{tokens:>24} {took:>10} {cost:>8}" if width >= WIDE else f"{took:>10} {cost:>8}"
 
 
 def turn_row(turn: TurnView, width: int, now: Millis) -> Line:
@@ -239,9 +243,10 @@ def run_title(page: RunPage | None, said: str, width: int, right: Line) -> Line:
 # --------------------------------------------------------------------------------------------------------------- hints
 
 _HINTS: dict[str, tuple[str, ...]] = {
-    "list": ("review-open", "review-filter", "review-texts", "review-spend", "review-order", "review-mark",
-             "review-export", "review-replay", "review-part", "review-back"),
-    "run": ("review-part", "review-open", "review-filter", "review-replay", "review-export", "review-back"),
+    "list": ("review-back", "review-open", "review-filter", "review-texts", "review-spend", "review-part",
+             "review-order", "review-mark", "review-export", "review-replay"),
+    "run": ("review-back", "review-part", "review-move", "review-open", "review-part-before", "review-replay",
+            "review-filter", "review-export"),
     "filter": (),
     "replay": (),
 }  # fmt: skip
@@ -254,10 +259,13 @@ _TYPED: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 def review_hints(place: str, width: int, table: tuple[Key, ...]) -> Line:
-    """The keys of where the focus is; all of them are behind the last one."""
+    """The keys of where the focus is, the way out first; at the right how to leave it all, and where all keys are."""
     rows = {row.action: row for row in table}
     told = [(shown(rows[name]), rows[name].hint) for name in _HINTS[place]] + list(_TYPED.get(place, ()))
-    right: Line = (Span("? ", "blue"), Span("keys ", "grey")) if place != "filter" else ()
+    right: Line = ()
+    if place != "filter":
+        leave = (Span(f"{shown(rows['quit'])} ", "blue"), Span("quit ", "grey")) if "quit" in rows else ()
+        right = (Span("? ", "blue"), Span("keys  ", "grey"), *leave)
     out: list[Span] = [Span(" ")]
     for key, words in told:
         part = (Span(f"{key} ", "blue"), Span(f"{words}  ", "grey"))

@@ -3,7 +3,16 @@
 from app.console.views.attention import queue
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import EMPTY, Line, Span, cells, cut, cut_line, flow, indent, literal, one_line, wrap
-from app.wording import continued_words, moved_word, remarks, rules_proposed, sentence, terms_sentence, warnings
+from app.wording import (
+    continued_words,
+    moved_word,
+    remarks,
+    rules_leave_open,
+    rules_proposed,
+    sentence,
+    terms_sentence,
+    warnings,
+)
 from app.wording_rules import SHOWN
 from coordinator.api import ConsoleSnapshot, Proposal
 from coordinator.builtinagents import FIXED_STORY, PRACTICE
@@ -28,7 +37,7 @@ def terms_lines(
     rows += [indent((Span(row, "bright"),), 2) for row in wrap(literal(terms_sentence(proposal.terms, now)), width - 2)]
     notes = [(literal(one), "amber") for one in warnings(proposal, now)]
     notes += [(literal(one), "grey") for one in remarks(proposal)]
-    rows += [indent((Span(row, ink),), 2) for note, ink in notes for row in wrap(note, width - 2)]
+    rows += [indent((Span(row, ink),), 2) for note, ink in notes for row in wrap(_sentence(note), width - 2)]
     going = continued_words(proposal.continued) if proposal.continued is not None else ()
     rows += [indent((Span(row, "text"),), 2) for said_of in going for row in wrap(said_of, width - 2)]
     if with_it:
@@ -52,6 +61,11 @@ def terms_lines(
     keys: list[Line] = [(Span(f"{key} ", "blue strong"), Span(words, "text")) for key, words in _terms_keys(proposal)]
     rows += [indent(row, 2) for row in flow(keys, width - 2)]
     return tuple(rows)
+
+
+def _sentence(note: str) -> str:
+    """Elsewhere it is said after a colon or in a list; here it stands alone."""
+    return note[:1].upper() + note[1:]
 
 
 def _terms_keys(proposal: Proposal) -> list[tuple[str, str]]:
@@ -81,15 +95,22 @@ def _rule_rows(proposal: Proposal, width: int) -> list[Line]:
         differ = sum(moved for _, moved in left)
         more = f"and {len(left)} more{f', {differ} of them not as last time' if differ else ''}: r shows them all"
         rows.append(indent((Span(cut(more, width - 4), "amber" if differ else "grey"),), 4))
+    rows += [indent((Span(row, "grey"),), 4) for row in _left_open(proposal, width - 4)]
     return rows
+
+
+def _left_open(proposal: Proposal, width: int) -> list[str]:
+    words = rules_leave_open(proposal)
+    return wrap(words, width) if words else []
 
 
 def rules_lines(proposal: Proposal, width: int) -> tuple[Line, ...]:
     """Every rule of the proposed terms."""
     rules = rules_proposed(proposal) or [("none: it asks you before whatever it asks about", False)]
-    return tuple(
+    rows: list[Line] = [
         (Span(row, "amber" if moved else "text"),) for words, moved in rules for row in wrap(literal(words), width)
-    )
+    ]
+    return (*rows, *((Span(row, "grey"),) for row in _left_open(proposal, width)))
 
 
 def empty_lines(snapshot: ConsoleSnapshot, width: int, glyphs: Glyphs, agent: str | None) -> tuple[Line, ...]:
@@ -108,7 +129,7 @@ def empty_lines(snapshot: ConsoleSnapshot, width: int, glyphs: Glyphs, agent: st
     if problem is None and agent == PRACTICE:
         rows += [(Span(row, "amber"),) for row in wrap(f"The practice agent: {FIXED_STORY}.", width)]
         rows.append(EMPTY)
-    keys = _keys(snapshot, glyphs, startable=problem is None, first=first and agent != PRACTICE)
+    keys = _keys(snapshot, glyphs, startable=problem is None)
     room = max(cells(key) for key, _ in keys) + 3
     for key, words in keys:
         for number, piece in enumerate(wrap(words, max(width - room, 20))):
@@ -116,14 +137,12 @@ def empty_lines(snapshot: ConsoleSnapshot, width: int, glyphs: Glyphs, agent: st
     return tuple(rows)
 
 
-def _keys(snapshot: ConsoleSnapshot, glyphs: Glyphs, *, startable: bool, first: bool) -> list[tuple[str, str]]:
+def _keys(snapshot: ConsoleSnapshot, glyphs: Glyphs, *, startable: bool) -> list[tuple[str, str]]:
     """Only those that lead somewhere from here."""
     keys: list[tuple[str, str]] = []
     waits, count = len(queue(snapshot)), len(snapshot.sessions)
     if startable:
         keys += [("Enter", "the terms: what it may do, for how long, for how much"), ("^J", "a new line")]
-        if first:
-            keys.append(("d", f"on the terms of another agent: the practice agent instead; {FIXED_STORY}"))
     if waits:
         keys.append((glyphs.waiting_key, "what waits longest for you" if waits > 1 else "what waits for you"))
     if count:

@@ -11,6 +11,7 @@ from app.console.views.text import Excerpt, copyable, excerpt_of, one_line
 from app.console.views.transcript_lines import Line, Run, indented, source_line, targeted
 from app.console.views.transcript_stream import Stream, gap_line
 from app.console.views.transcript_tools import (
+    BACKGROUND,
     EDITS as EDITS,
     OUTPUT_HEAD,
     OUTPUT_TAIL,
@@ -279,6 +280,9 @@ class ToolView(Block):
             sign = (f"{look.glyphs.done} ", "ok") if went else (f"{look.glyphs.ended} ", "bad")
             if self.not_done:
                 sign = (f"{look.glyphs.idle} ", "dim")
+            elif self._came == BACKGROUND:
+                # Begun is not done; its end is told by a line of its own.
+                sign = (f"{look.glyphs.dot} ", "dim")
         runs: list[Run] = [sign, (one_line(self.name, 60), "tool")]
         title = title_words(self.name, self.title, look.tree)
         if title:

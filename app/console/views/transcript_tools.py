@@ -70,6 +70,8 @@ _ACTS = re.compile(
 _TESTS = re.compile(r"\b(\d+) (failed|passed|errors?|failures?|skipped)\b")
 _INPUT_MOST = 200
 OUTPUT_HEAD, OUTPUT_TAIL = 60, 140
+BACKGROUND = "in the background"
+"""What came of a call that returned while its command goes on."""
 
 
 def looks_only(name: str, given: dict[str, Any]) -> bool:
@@ -214,7 +216,7 @@ def came_of_it(name: str, ok: bool, output: str, detail: dict[str, Any]) -> str:
         if detail.get("interrupted") is True:
             return "interrupted"
         if isinstance(detail.get("backgroundTaskId"), str):
-            return "in the background"
+            return BACKGROUND
     return "" if ok else "failed"
 
 

@@ -131,10 +131,23 @@ def outcome_words(view: DecisionView) -> str:
     return _past(view.answer) if view.state in _ANSWERED and view.answered_by else decision_state(view)
 
 
+_DONE = (
+    ("allow", "allowed"),
+    ("deny", "denied"),
+    ("approve", "approved"),
+    ("revise", "sent back"),
+    ("reject", "not approved"),
+)
+
+
 def _past(answer: str) -> str:
     """The option that was taken, as something that was done."""
-    for word, done in (("allow", "allowed"), ("deny", "denied"), ("approve", "approved"), ("revise", "sent back")):
+    for word, done in _DONE:
         for told in (done, word):
+            if answer.startswith(told + ": "):
+                # A sentence of the operator's own.
+                said, interrupted, _ = answer[len(told) + 2 :].partition(" (and interrupted)")
+                return f"{done}: “{one_line(said, 80)}”{interrupted}"
             if answer == told or answer.startswith(told + " "):
                 return one_line(done + answer[len(told) :])
     return f"answered “{one_line(answer, 80)}”" if answer else "answered"

@@ -1,16 +1,22 @@
 """The review on a ledger of the practice agent: lists, one run and its parts, and the ways from one to the other."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.console.review import listing
 from app.console.review.app import ReviewApp
-from app.console.review.jumps import Text
+from app.console.screens.changes import ChangesSheet
+from app.console.views.glyphs import UNICODE
+from app.console.views.ink import plain
+from app.console.views.review_rows import spend_line
 from app.console.views.transcript_turns import DecisionBlock
 from app.wording import forbidden_in
-from coordinator.review.types import Sort, SpendBy
+from coordinator.api import ChangesFrom
+from coordinator.review.types import Sort, SpendBy, SpendRow
+from store.vocab import MicroUsd
 from tests.bench import bigledger
 from tests.console.driving import burst
 from tests.console.review.opened import reviewing
@@ -34,8 +40,9 @@ async def test_enter_gives_the_run_the_screen_and_esc_steps_back_until_it_is_lef
     async with reviewing(practiced) as on:
         await on.press("enter")
         assert on.alone() and not on.review.list.display
-        await on.press("tab")
         assert on.review.pane.part == "conversation" and on.review.pane.transcript.has_focus
+        await on.press("shift+tab")
+        assert on.review.pane.part == "turns"
         await on.press("escape")
         assert not on.alone() and on.review.in_list
         await on.filter("repo:tree")
@@ -49,9 +56,9 @@ async def test_enter_gives_the_run_the_screen_and_esc_steps_back_until_it_is_lef
 
 async def test_the_facts_say_who_decided_what_and_lead_to_it_and_back(practiced: Path) -> None:
     async with reviewing(practiced) as on:
-        await on.press("enter", "tab", "tab")
+        await on.press("enter", "tab")
         said = "\n".join(on.said)
-        for words in ("agreed", "by Ada", "DECISIONS", "denied: rather not", "by Ada", "STOPS", "STOP REPORT"):
+        for words in ("agreed", "by Ada", "DECISIONS", "denied: “rather not”", "by Ada", "STOPS", "STOP REPORT"):
             assert words in said, words
         facts = on.review.pane.facts
         denied = next(n for n, one in enumerate(facts.items) if "rather not" in "".join(s.text for s in one.line))
@@ -66,9 +73,52 @@ async def test_the_facts_say_who_decided_what_and_lead_to_it_and_back(practiced:
         assert facts.has_focus and facts.chosen is not None and facts.chosen.decision == decision
 
 
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 40)])
+async def test_the_facts_begin_at_their_top_and_are_read_row_by_row(practiced: Path, size: tuple[int, int]) -> None:
+    async with reviewing(practiced, size) as on:
+        await on.press("enter", "j", "tab")
+        facts = on.review.pane.facts
+        assert plain(facts.rows[0]).strip() == "RUN", "not where another part was left"
+        below = plain(facts.rows[3])
+        await on.press("j")
+        if len(facts.items) > facts.tall and facts.at > facts.tall:
+            assert plain(facts.rows[2]) == below, "one row further, nothing passed over"
+        await on.press("G", "g")
+        assert plain(facts.rows[0]).strip() == "RUN"
+        assert "its turns" in "".join(plain(one.line) for one in facts.items), "the times of a run are told apart"
+
+
+async def test_the_conversation_ends_as_the_live_one_did(practiced: Path) -> None:
+    async with reviewing(practiced, (80, 24)) as on:
+        await on.press("enter")
+        assert "stopped by you" in on.text and "Nothing left running" in on.text
+        await on.press("r")
+        assert "Nothing left running" not in on.text, "in a replay the end has not come yet"
+
+
+@pytest.mark.parametrize("keys", [(), ("enter",)])
+async def test_the_way_out_is_said_on_every_screen(practiced: Path, keys: tuple[str, ...]) -> None:
+    async with reviewing(practiced, (80, 24)) as on:
+        await on.press(*keys)
+        assert on.rows[-1].strip().startswith("Esc back") and on.rows[-1].endswith("^Q quit")
+        assert not keys or "Tab next part" in on.rows[-1]
+
+
+def test_bars_of_different_length_stand_beside_different_numbers() -> None:
+    one = SpendRow(
+        key="1.1", runs=1, turns=1, cost=MicroUsd(13_200), guessed=MicroUsd(0), unknown_turns=0, working_ms=0,
+        input_tokens=0, output_tokens=0, cache_read_tokens=0, cache_write_tokens=0,
+    )  # fmt: skip
+    rows = [one, replace(one, cost=MicroUsd(10_100)), replace(one, cost=MicroUsd(20))]
+    drawn = [plain(spend_line(row, 80, SpendBy.TURN, 13_200, UNICODE)) for row in rows]
+    assert ["0.0132" in drawn[0], "0.0101" in drawn[1], "<0.0001" in drawn[2]] == [True] * 3
+    dear = replace(one, cost=MicroUsd(2_000_000))
+    assert " 2.00 " in plain(spend_line(dear, 80, SpendBy.TURN, 2_000_000, UNICODE))
+
+
 async def test_a_turn_leads_into_the_conversation_and_back(practiced: Path) -> None:
     async with reviewing(practiced) as on:
-        await on.press("enter", "j", "enter")
+        await on.press("enter", "shift+tab", "j", "enter")
         assert on.review.pane.transcript.has_focus
         transcript = on.review.pane.transcript
         assert transcript.current_line() == transcript.model.line_of_turn(on.review.pane.turns.items[1].id)
@@ -78,16 +128,22 @@ async def test_a_turn_leads_into_the_conversation_and_back(practiced: Path) -> N
 
 async def test_what_changed_can_be_read(practiced: Path) -> None:
     async with reviewing(practiced) as on:
-        await on.press("enter", "tab", "tab", "G", "enter")
-        over = on.app.screen
-        assert isinstance(over, Text)
+        for keys in (("enter", "tab", "G", "enter"), ("escape", "d")):
+            await on.press(*keys)
+            over = on.app.screen
+            assert isinstance(over, ChangesSheet)
+            await eventually(lambda over=over: over.settled)  # type: ignore[misc]
+            assert over.file is not None and over.changes is not None and over.changes.source is ChangesFrom.KEPT
+            assert any(line.text.startswith("+") for line in over.view.lines)
+            await on.press("o")
+            assert any("a review opens nothing" in plain(row) for row in over.foot_lines.rows)
         await on.press("escape")
         assert not over.is_current
 
 
 async def test_money_is_shown_by_turn_and_in_all_groups(practiced: Path) -> None:
     async with reviewing(practiced) as on:
-        await on.press("enter", "shift+tab")
+        await on.press("enter", "shift+tab", "shift+tab")
         assert on.review.pane.part == "money" and "turn 2" in on.text
         await on.press("dollar_sign")
         seen = []
@@ -137,7 +193,7 @@ async def test_each_place_that_is_found_is_gone_to(practiced: Path) -> None:
 
 async def test_search_within_the_run_and_its_end(practiced: Path) -> None:
     async with reviewing(practiced) as on:
-        await on.press("enter", "tab", "slash")
+        await on.press("enter", "slash")
         await on.type("alert")
         await on.press("enter")
         found = on.review.pane.transcript.found_line
