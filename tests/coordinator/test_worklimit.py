@@ -219,7 +219,7 @@ async def test_what_waited_for_an_answer_while_nobody_was_there_was_no_work(tmp_
 
 async def test_terms_come_with_a_limit_and_take_the_last_one_up(tmp_path: Path) -> None:
     async with holding(tmp_path) as held:
-        ask = Propose(instruction="go", repository=str(held.tree), agent="practice")
+        ask = Propose(instruction="go", repository=str(held.tree), agent="practice", worktree=False)
 
         async def proposed(asked: Propose) -> tuple[int | None, tuple[str, ...]]:
             proposal = await held.do(asked)
