@@ -10,6 +10,7 @@ import asyncio
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -376,8 +377,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="footplate-pictures-") as folder:
         home = Path(folder) / "mara"
         os.environ["HOME"] = str(home)
-        asyncio.run(draw(home))
-        asyncio.run(reviewing(home))
+        try:
+            asyncio.run(draw(home))
+            asyncio.run(reviewing(home))
+        finally:
+            # What was left held, as the pictures need it: nobody comes back to these.
+            footplate = [sys.executable, "-P", "-m", "app.main", "stop", "--all"]
+            own = {"FOOTPLATE_HOME": str(home / ".footplate"), "PYTHONPATH": str(FOLDER.parent)}
+            subprocess.run(footplate, env=os.environ | own, check=False)
     return 0
 
 
