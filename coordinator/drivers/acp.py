@@ -7,12 +7,9 @@ after a console was restarted.
 
 import base64
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
-
-import msgspec
 
 from coordinator.drivers import acp_asks, acp_start, jsonrpc
 from coordinator.drivers.acp_agents import ASK, MODES, PLAN
@@ -26,27 +23,22 @@ from coordinator.drivers.base import (
     ControlWrite,
     Image,
     Start,
-    Unknown,
 )
 from coordinator.drivers.json_fields import Json
-from coordinator.drivers.lines import LineSplitter
+from coordinator.drivers.linedriver import LineDriver, command_in
 from store.vocab import MicroUsd, TurnId
 
 _ADDRESS: Final = b'"sessionId":""'
 """Where the conversation's name goes. It stands before the text, and within the text its quotes would be escaped."""
-_SLASH: Final = re.compile(r"\A/(\S+)")
 _TOLD: Final = "told by the agent as it goes"
 _MAY_TELL: Final = "told by some agents of this kind"
 
 
-class AcpDriver:
+class AcpDriver(LineDriver[State]):
     """One process of one agent, from its first byte to its last."""
 
     def __init__(self, instance: str = "fp") -> None:
-        """``instance``: unique in the run for each driver made (generation and epoch); ids of writes begin with it."""
-        self._instance = instance
-        self._state = State()
-        self._lines = LineSplitter()
+        super().__init__(instance, State())
 
     @property
     def capabilities(self) -> Capabilities:
@@ -83,32 +75,14 @@ class AcpDriver:
 
     # ----------------------------------------------------------------------------------------------------- reading
 
-    def feed(self, data: bytes) -> Sequence[AgentEvent]:
-        out: list[AgentEvent] = []
-        for line in self._lines.feed(data):
-            read_line(self._state, line, out)
-        return out
-
-    def quiet(self) -> Sequence[AgentEvent]:
-        return ()
-
-    def feed_end(self) -> Sequence[AgentEvent]:
-        rest = self._lines.take_rest()
-        out: list[AgentEvent] = []
-        if rest.strip():
-            if jsonrpc.read(rest) is not None:
-                # Only its line end is missing: an answer read here is a turn settled.
-                read_line(self._state, rest, out)
-            else:
-                out.append(Unknown(raw=rest.decode("utf-8", "replace")))
-        return out
+    def _read(self, line: bytes, out: list[AgentEvent]) -> None:
+        read_line(self._state, line, out)
 
     # ----------------------------------------------------------------------------------------------------- writing
 
     def turn(self, turn: TurnId, text: str, images: Sequence[Image] = ()) -> bytes:
         """The prompt, not yet addressed. Called again for a turn in flight (after a restart) it changes nothing."""
-        if turn not in (*self._state.sent, *self._state.settled):
-            self._state.sent.append(turn)
+        self._remember(turn)
         blocks: list[Json] = [{"type": "text", "text": text}]
         for image in images:
             data = base64.b64encode(image.data).decode()
@@ -126,8 +100,7 @@ class AcpDriver:
         return data
 
     def never_went(self, name: str) -> None:
-        if name in self._state.sent:
-            self._state.sent.remove(name)
+        super().never_went(name)
         if (ask := self._state.asks.get(name)) is not None:
             ask.answered = False
 
@@ -165,24 +138,9 @@ class AcpDriver:
         return self._cancel() + self._cancel_asks()
 
     def slash(self, text: str) -> str | None:
-        found = _SLASH.match(text)
-        return found.group(1) if found and found.group(1) in self._state.commands else None
-
-    # -------------------------------------------------------------------------------------------------- the snapshot
-
-    def snapshot(self) -> bytes:
-        self._state.rest = self._lines.rest()
-        return msgspec.json.encode(self._state)
-
-    def restore(self, state: bytes) -> None:
-        self._state = msgspec.json.decode(state, type=State)
-        self._lines = LineSplitter(self._state.rest)
+        return command_in(text, self._state.commands)
 
     # ----------------------------------------------------------------------------------------------------- internals
-
-    def _next(self) -> str:
-        self._state.controls += 1
-        return f"{self._instance}-{self._state.controls}"
 
     def _control(self, what: str, method: str, params: Json) -> ControlWrite:
         """``what``: said again by the agent with its answer, so that whoever reads that knows what it is about."""

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Final
 
-import msgspec
-
 from coordinator.drivers import claude_decisions
 from coordinator.drivers.base import (
     AgentEvent,
@@ -21,13 +19,12 @@ from coordinator.drivers.base import (
     ControlWrite,
     Image,
     Start,
-    Unknown,
 )
 from coordinator.drivers.claude_screen import OWN_SCREEN
 from coordinator.drivers.claude_state import State
 from coordinator.drivers.claude_stream import read_line
-from coordinator.drivers.json_fields import Json, decode, encode_line, mapping
-from coordinator.drivers.lines import LineSplitter
+from coordinator.drivers.json_fields import Json, encode_line, mapping
+from coordinator.drivers.linedriver import LineDriver, command_in
 from coordinator.drivers.money import micro_usd
 from store.vocab import MicroUsd, TurnId
 
@@ -66,11 +63,10 @@ _CANCELS_QUEUE: Final = (2, 1, 332)
 """The oldest version seen to take ``cancel_queued``."""
 _TAKES_COMPOSED: Final = (2, 1, 248)
 """The oldest version said to take ``client_composed``."""
-_SLASH = re.compile(r"\A/(\S+)")
 _ENDED: Final = "The operator ended the session."
 
 
-class ClaudeDriver:
+class ClaudeDriver(LineDriver[State]):
     """One process of Claude Code, from its first byte to its last."""
 
     capabilities: Capabilities = Capabilities(
@@ -88,10 +84,7 @@ class ClaudeDriver:
     )
 
     def __init__(self, instance: str = "fp") -> None:
-        """``instance``: unique in the run for each driver made (generation and epoch); ids of writes begin with it."""
-        self._instance = instance
-        self._state = State()
-        self._lines = LineSplitter()
+        super().__init__(instance, State())
 
     # ---------------------------------------------------------------------------------------------------- starting
 
@@ -128,38 +121,14 @@ class ClaudeDriver:
 
     # ----------------------------------------------------------------------------------------------------- reading
 
-    def feed(self, data: bytes) -> Sequence[AgentEvent]:
-        out: list[AgentEvent] = []
-        for line in self._lines.feed(data):
-            read_line(self._state, line, out)
-        return out
-
-    def quiet(self) -> Sequence[AgentEvent]:
-        return ()
-
-    def feed_end(self) -> Sequence[AgentEvent]:
-        rest = self._lines.take_rest()
-        out: list[AgentEvent] = []
-        if not rest.strip():
-            return out
-        try:
-            whole = isinstance(decode(rest), dict)
-        except (ValueError, RecursionError):
-            whole = False
-        if whole:
-            # Only its line end is missing: a result read here is a turn settled.
-            read_line(self._state, rest, out)
-        else:
-            out.append(Unknown(raw=rest.decode("utf-8", "replace")))
-        return out
+    def _read(self, line: bytes, out: list[AgentEvent]) -> None:
+        read_line(self._state, line, out)
 
     # ----------------------------------------------------------------------------------------------------- writing
 
     def turn(self, turn: TurnId, text: str, images: Sequence[Image] = ()) -> bytes:
         """The user line. Called again for a turn in flight (after a restart of the console) it changes nothing."""
-        known = (*self._state.sent, *self._state.settled)
-        if turn not in known:
-            self._state.sent.append(turn)
+        self._remember(turn)
         composed = self.slash(text) is None and (text.lstrip().startswith("/") or "@" in text)
         if composed and text.startswith("/") and not self._is_at_least(_TAKES_COMPOSED):
             # The older generation knows no flag against it; seen there: a space before the slash is enough.
@@ -187,8 +156,7 @@ class ClaudeDriver:
         return _response(request, body)
 
     def never_went(self, name: str) -> None:
-        if name in self._state.sent:
-            self._state.sent.remove(name)
+        super().never_went(name)
         if (ask := self._state.asks.get(name)) is not None:
             ask.answered = ""
 
@@ -230,24 +198,12 @@ class ClaudeDriver:
         return b"".join(denials) + _request(f"{self._instance}-farewell", end)
 
     def slash(self, text: str) -> str | None:
-        found = _SLASH.match(text)
-        return found.group(1) if found and found.group(1) in self._state.commands else None
-
-    # -------------------------------------------------------------------------------------------------- the snapshot
-
-    def snapshot(self) -> bytes:
-        self._state.rest = self._lines.rest()
-        return msgspec.json.encode(self._state)
-
-    def restore(self, state: bytes) -> None:
-        self._state = msgspec.json.decode(state, type=State)
-        self._lines = LineSplitter(self._state.rest)
+        return command_in(text, self._state.commands)
 
     # ----------------------------------------------------------------------------------------------------- internals
 
     def _control(self, request: Json) -> ControlWrite:
-        self._state.controls += 1
-        id = f"{self._instance}-{self._state.controls}"
+        id = self._next()
         return ControlWrite(id=id, data=_request(id, request))
 
     def _cancels_queue(self) -> bool:

@@ -9,8 +9,6 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
 from coordinator.drivers import codex_asks, codex_items, codex_words, jsonrpc
 from coordinator.drivers.base import (
     AgentEvent,
@@ -20,12 +18,11 @@ from coordinator.drivers.base import (
     ControlWrite,
     Image,
     Start,
-    Unknown,
 )
 from coordinator.drivers.codex_state import Held, State
 from coordinator.drivers.codex_stream import read_line
 from coordinator.drivers.json_fields import Json
-from coordinator.drivers.lines import LineSplitter
+from coordinator.drivers.linedriver import LineDriver
 from coordinator.prices import DATED
 from store.vocab import MicroUsd, TurnId
 
@@ -35,7 +32,7 @@ _NEVER_INHERITED = frozenset({"CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED",
 """What an outer Codex sets for its own commands: with it this one would think that it is inside a sandbox."""
 
 
-class CodexDriver:
+class CodexDriver(LineDriver[State]):
     """One process of ``codex app-server``, from its first byte to its last."""
 
     capabilities: Capabilities = Capabilities(
@@ -54,14 +51,8 @@ class CodexDriver:
     )
 
     def __init__(self, instance: str = "fp") -> None:
-        """``instance``: unique in the run for each driver made (generation and epoch); ids of writes begin with it."""
-        self._instance = instance
-        self._held = Held()
-        self._lines = LineSplitter()
-
-    @property
-    def _state(self) -> State:
-        return self._held.state
+        super().__init__(instance, State())
+        self._held = Held(state=self._state)
 
     # ---------------------------------------------------------------------------------------------------- starting
 
@@ -79,31 +70,14 @@ class CodexDriver:
 
     # ----------------------------------------------------------------------------------------------------- reading
 
-    def feed(self, data: bytes) -> Sequence[AgentEvent]:
-        out: list[AgentEvent] = []
-        for line in self._lines.feed(data):
-            read_line(self._held, line, out)
-        return out
-
-    def quiet(self) -> Sequence[AgentEvent]:
-        return ()
-
-    def feed_end(self) -> Sequence[AgentEvent]:
-        rest = self._lines.take_rest()
-        out: list[AgentEvent] = []
-        if jsonrpc.read(rest) is not None:
-            # Only its line end is missing: a result read here is a turn settled.
-            read_line(self._held, rest, out)
-        elif rest.strip():
-            out.append(Unknown(raw=rest.decode("utf-8", "replace")))
-        return out
+    def _read(self, line: bytes, out: list[AgentEvent]) -> None:
+        read_line(self._held, line, out)
 
     # ----------------------------------------------------------------------------------------------------- writing
 
     def turn(self, turn: TurnId, text: str, images: Sequence[Image] = ()) -> bytes:
         """The request, with no thread in it. Called again for a turn in flight (after a restart) it changes nothing."""
-        if turn not in self._state.sent and turn not in self._state.settled:
-            self._state.sent.append(turn)
+        self._remember(turn)
         parts: list[Json] = [{"type": "text", "text": text}]
         for image in images:
             data = base64.b64encode(image.data).decode()
@@ -120,8 +94,7 @@ class CodexDriver:
         return _response(request, codex_asks.body(ask, answer))
 
     def never_went(self, name: str) -> None:
-        if name in self._state.sent:
-            self._state.sent.remove(name)
+        super().never_went(name)
         if (ask := self._state.asks.get(name)) is not None:
             ask.answered = False
 
@@ -170,19 +143,11 @@ class CodexDriver:
 
     # -------------------------------------------------------------------------------------------------- the snapshot
 
-    def snapshot(self) -> bytes:
-        self._state.rest = self._lines.rest()
-        return msgspec.json.encode(self._state)
-
     def restore(self, state: bytes) -> None:
-        self._held.state = msgspec.json.decode(state, type=State)
-        self._lines = LineSplitter(self._state.rest)
+        super().restore(state)
+        self._held.state = self._state
 
     # ----------------------------------------------------------------------------------------------------- internals
-
-    def _next(self) -> str:
-        self._state.controls += 1
-        return f"{self._instance}-{self._state.controls}"
 
     def _cancelled(self) -> bytes:
         return b"".join(_response(request, ask.cancel) for request, ask in self._state.asks.items() if not ask.answered)
