@@ -217,7 +217,7 @@ def resting(ledger: Path) -> list[Figure]:
         painted = len(busy.seen) - had
         for _ in range(12):
             busy.send(PAGE_UP)
-            time.sleep(0.05)
+            time.sleep(PAUSE)
         busy.quiet()
         first, settled = resized(busy)
         pasted = pasting(busy)
@@ -255,7 +255,7 @@ def resized(busy: Busy) -> tuple[list[float], list[float]]:
         first.append((at - begun) * 1000)
         last, had = at, len(busy.seen)
         while time.perf_counter() - last < 0.4:
-            time.sleep(0.005)
+            time.sleep(0.005)  # how exactly the last byte is timed
             if len(busy.seen) != had:
                 last, had = time.perf_counter(), len(busy.seen)
         settled.append((last - begun) * 1000)

@@ -182,7 +182,7 @@ def beside(ledger: Path, path: Path) -> list[float]:
             conn.execute(statement)
             conn.execute("COMMIT")
             waits.append(time.perf_counter() - begun)
-            time.sleep(0.01)
+            time.sleep(0.01)  # a console changes something some times a second, not without pause
     except sqlite3.Error:
         waits.append(60.0)
     finally:

@@ -173,7 +173,7 @@ class Busy:
     def _committed(self, begun: float, before: int) -> Press:
         while self.count(GONE) == before:
             assert time.monotonic() - begun < 30, f"no stop was committed: {self.last!r}"
-            time.sleep(0.001)
+            time.sleep(0.001)  # how exactly the commit is timed
         press = Press(begun, time.monotonic())
         wait_until(lambda: "ordered" in self._stamped(press), 30, "the supervisor has the order")
         return press

@@ -65,7 +65,7 @@ async def ingest(ledger: Ledger, run: RunId, hold: CustodyId) -> tuple[float, li
     async def look() -> None:
         while not ended.is_set():
             begun = time.perf_counter()
-            await asyncio.sleep(0.002)
+            await asyncio.sleep(0.002)  # how late this comes back is what is measured
             late.append(time.perf_counter() - begun - 0.002)
 
     looking = asyncio.create_task(look())

@@ -80,7 +80,7 @@ async def key_to_paint(app: Stage, pilot: object) -> None:
         while not stop.is_set():
             view.feed(tuple(delta(chunk(n), "more") for n in range(number, number + 20)))
             number += 20
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.02)  # 20 pieces each time: 1,000 a second
 
     task = asyncio.create_task(stream(), name="stream")
     for number in range(60):
@@ -89,7 +89,7 @@ async def key_to_paint(app: Stage, pilot: object) -> None:
         way()
         app.rows()
         times.append((time.perf_counter() - begun) * 1000)
-        await asyncio.sleep(0.017)
+        await asyncio.sleep(0.017)  # one frame of a screen
     stop.set()
     await task
     times.sort()
@@ -101,7 +101,7 @@ async def longest_step(work: "asyncio.Task[None]") -> float:
     """Longest time for which the loop did nothing else."""
     longest, last = 0.0, time.perf_counter()
     while not work.done():
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0.001)  # how late this comes back is what is measured
         now = time.perf_counter()
         longest, last = max(longest, now - last), now
     return longest * 1000
@@ -110,7 +110,7 @@ async def longest_step(work: "asyncio.Task[None]") -> float:
 async def huge(app: Stage, name: str, whole: str, goal: float, *, tool: bool = False) -> None:
     view = app.transcript
     fresh(view)
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0.05)  # the flush of what was there before is none of this
 
     async def work() -> None:
         if tool:
@@ -120,7 +120,7 @@ async def huge(app: Stage, name: str, whole: str, goal: float, *, tool: bool = F
             script = Script().say(base.TextBlock(block="x", text=whole))
         view.feed(tuple(script.events))
         await until(lambda: not view.model.dirty)
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # the last step of the loop is measured too
 
     begun = time.perf_counter()
     task = asyncio.create_task(work(), name="work")

@@ -105,7 +105,7 @@ async def keep_going(console: FootplateApp, folder: Path, stamps: Stamps) -> Non
         elif console.drive.run_in_view not in {one.run for one in live}:
             await console.deeds.viewing.view(live[0].run)
             stamps.put("in-view", live[0].run)
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.05)  # looks again; nothing that is timed waits for it
 
 
 def main() -> int:

@@ -131,7 +131,7 @@ def main(path: Path, lines: int, sessions: int, rate: int) -> int:
             for stream in streams:
                 stream.more(int(rate * STEP))
             due += STEP
-            time.sleep(max(0.0, due - time.monotonic()))
+            time.sleep(max(0.0, due - time.monotonic()))  # the rate that was asked for
 
     if rate:
         threading.Thread(target=run, name="agents", daemon=True).start()

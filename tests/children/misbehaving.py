@@ -135,7 +135,7 @@ def breeder() -> None:
         while True:
             if os.fork():
                 os._exit(0)
-            time.sleep(0.0005)
+            time.sleep(0.0005)  # quicker than any look, slower than the limit of processes
     forever()
 
 
@@ -162,7 +162,7 @@ def keep_forking() -> None:
         pid = os.fork()
         if pid == 0:
             os.setsid()
-            time.sleep(0.01)
+            time.sleep(0.01)  # its parent leaves first
             if os.getppid() == parent:
                 os._exit(0)
         else:
