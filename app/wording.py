@@ -40,6 +40,7 @@ from app.wording_measures import (
     memory as memory,
     moment as moment,
     money as money,
+    money_so_far as money_so_far,
     plural as plural,
     seconds as seconds,
     short_command as short_command,

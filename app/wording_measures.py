@@ -10,9 +10,9 @@ from app.console.views.text import literal
 from store.vocab import MicroUsd
 
 
-def money(micro: MicroUsd | None, *, guess: bool = False, unknown: bool = False) -> str:
+def money(micro: MicroUsd | None, *, guess: bool = False) -> str:
     """``0.84``; ``~0.84`` for a guess; ``–`` for what nobody knows. Never ``0.00`` for something that cost."""
-    if micro is None or unknown:
+    if micro is None:
         return "–"
     tilde = "~" if guess else ""
     if 0 < micro < 5_000:
@@ -20,6 +20,11 @@ def money(micro: MicroUsd | None, *, guess: bool = False, unknown: bool = False)
     sign = "-" if micro < 0 else ""
     cents = (abs(micro) + 5_000) // 10_000
     return f"{tilde}{sign}{cents // 100}.{cents % 100:02d}"
+
+
+def money_so_far(spent: MicroUsd, *, guess: bool, told: bool) -> str:
+    """What a run has cost. ``told``: turns of it ended, and the cost of each is known; else nothing is not 0.00."""
+    return money(spent if told or spent else None, guess=guess)
 
 
 def age(ms: int) -> str:

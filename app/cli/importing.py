@@ -107,7 +107,7 @@ def _print_runs(report: "Report") -> None:
             printing.one_line(one.title, 48),
             one.session.format.agent,
             wording.plural(one.counts.turns, "turn"),
-            wording.money(MicroUsd(one.counts.micro_usd), guess=True, unknown=one.counts.unpriced == one.counts.turns),
+            wording.money_so_far(MicroUsd(one.counts.micro_usd), guess=True, told=not one.counts.unpriced),
             "" if one.continues is None else f"goes on from {one.continues}",
         )
         for one in report.made[:most]

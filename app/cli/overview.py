@@ -80,7 +80,9 @@ def _line(tx: Tx, row: runs.Run) -> RunLine:
         outcome=None if row.outcome is None else row.outcome.value,
         reason=row.reason,
         spent_micro_usd=spend.money,
-        money=wording.money(spend.money, guess=spend.guessed > 0, unknown=spend.money == 0 and spend.unknown > 0),
+        money=wording.money_so_far(
+            spend.money, guess=spend.guessed > 0, told=spend.turns > len(flying) and not spend.unknown
+        ),
         turns=str(spend.turns),
         when=wording.age(tx.now - since),
         created_at=row.created_at,

@@ -160,8 +160,8 @@ def _spent(found: RunReport) -> str:
     unknown = f", and {wording.plural(found.unknown_turns, 'turn')} of unknown cost" if found.unknown_turns else ""
     limit = found.terms.budget if found.terms is not None else None
     of = f" of {wording.money(limit)}" if limit is not None else ""
-    nobody_knows = found.spent == 0 and found.unknown_turns > 0
-    return f"{wording.money(found.spent, guess=found.guessed > 0, unknown=nobody_knows)}{of}{unknown}{play}"
+    told = not found.unknown_turns and any(turn.cost_known for turn in found.turns)
+    return f"{wording.money_so_far(found.spent, guess=found.guessed > 0, told=told)}{of}{unknown}{play}"
 
 
 def _print_turn(turn: TurnView, agent: str) -> None:

@@ -12,7 +12,11 @@ _DIFF_LINES: Final = 4_000
 
 def diff_of(path: str, old: str, new: str) -> str:
     """``old`` or ``new`` empty: the file is made, or removed."""
-    old_lines, new_lines = old.split("\n") if old else [], new.split("\n") if new else []
+    if all(not text or text.endswith("\n") for text in (old, new)):
+        # The last line end ends a line; it is no empty line more.
+        old_lines, new_lines = (text[:-1].split("\n") if text else [] for text in (old, new))
+    else:
+        old_lines, new_lines = (text.split("\n") if text else [] for text in (old, new))
     if not old_lines or not new_lines or len(old_lines) + len(new_lines) > _DIFF_LINES:
         start_old, start_new = (1 if old_lines else 0), (1 if new_lines else 0)
         return "\n".join(

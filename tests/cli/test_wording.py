@@ -12,7 +12,6 @@ from coordinator.api import DecisionView, Proposal
 from coordinator.builtinagents import builtin
 from coordinator.custody.types import EndedProcess, Receipt
 from coordinator.drivers.base import CostBasis
-from coordinator.terms import PRESETS, with_preset
 from store.faults import typed
 from store.refusal import Refusal
 from store.vocab import (
@@ -153,7 +152,10 @@ def test_money(micro: int | None, shown: str) -> None:
 
 def test_money_that_is_guessed_or_unknown() -> None:
     assert wording.money(MicroUsd(840_000), guess=True) == "~0.84"
-    assert wording.money(MicroUsd(0), unknown=True) == "–"
+    assert wording.money(None) == "–"
+    assert wording.money_so_far(MicroUsd(0), guess=False, told=False) == "–"
+    assert wording.money_so_far(MicroUsd(0), guess=False, told=True) == "0.00"
+    assert wording.money_so_far(MicroUsd(20_000), guess=False, told=False) == "0.02"
 
 
 @pytest.mark.parametrize(
@@ -187,7 +189,7 @@ def test_work_time(ms: int, shown: str) -> None:
 
 
 def test_the_terms_are_one_sentence_with_all_that_matters() -> None:
-    terms = with_preset(made_terms(), PRESETS[1], NOW)
+    terms = made_terms(working_seconds=3600)
     assert wording.terms_sentence(terms, NOW) == (
         f"Claude Code may work in /srv/orders on a new tree from a1b2c3d until {wording.clock(NOW + 7_200_000)}, "
         "for at most 5.00 USD, 40 turns and 60m of work, asking you before each command."

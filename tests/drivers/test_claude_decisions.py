@@ -251,6 +251,22 @@ def test_a_diff_holds_both_sides(old: str, new: str) -> None:
             assert set(added) <= set(new.split("\n")) and set(removed) <= set(old.split("\n"))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("", "a\nb\n", ["+a", "+b"]),
+        ("", "a", ["+a"]),
+        ("", "a\n\n", ["+a", "+"]),
+        ("", "\n", ["+"]),
+        ("a\n", "", ["-a"]),
+        ("a\n", "b\n", ["-a", "+b"]),
+        ("a\n", "a", [" a", "-"]),
+    ],
+)
+def test_the_last_line_end_is_no_empty_line(old: str, new: str, shown: list[str]) -> None:
+    assert diff_of("p", old, new).split("\n")[3:] == shown
+
+
 def test_answers_carry_the_note_where_the_agent_reads_it() -> None:
     reply = QuestionReply(answers={"Which?": ("A", "B"), "More?": ()}, note=" but gently ")
     assert answers_of(reply) == {"Which?": "A, B (note: but gently)"}

@@ -4,7 +4,7 @@ The one place where such things are derived, so that list, strip, title, card an
 """
 
 from app.console.views.ink import Span, one_line
-from app.wording import age, coarse_age, decision_kind, end_reason, money, outcome
+from app.wording import age, coarse_age, decision_kind, end_reason, money, money_so_far, outcome
 from coordinator.api import ConsoleSnapshot, DecisionView, Group, RunningTool, SessionView, TurnView
 from store.vocab import AttentionKind, Billing, DecisionState, Millis, RunId, RunOutcome
 
@@ -79,12 +79,8 @@ def practice(session: SessionView) -> bool:
 
 
 def spent(session: SessionView) -> str:
-    budget = session.budget
-    if budget.spent == 0 and budget.unknown_turns:
-        return money(None)
-    if budget.spent == 0 and not budget.guessed and not any(turn.cost_known for turn in session.turns):
-        return money(None)
-    return money(budget.spent, guess=budget.guessed)
+    told = not session.budget.unknown_turns and any(turn.cost_known for turn in session.turns)
+    return money_so_far(session.budget.spent, guess=session.budget.guessed, told=told)
 
 
 def spent_of(session: SessionView) -> str:
