@@ -1,7 +1,7 @@
 """Carries the machine's *book* effects into the ledger. One call, inside the transaction that holds the batch's
 events."""
 
-from coordinator import decisioncodec
+from coordinator import answerbook, decisioncodec
 from coordinator.drivers import base
 from coordinator.machine import (
     Book,
@@ -164,26 +164,11 @@ class Books:
         asked = self._request(tx, book.request, generation)
         if asked is None or asked.state is not DecisionState.OPEN:
             return
-        decisions.answer(
-            tx,
-            id=asked.id,
-            revision=asked.revision,
-            payload_hash=asked.payload_hash,
-            answer=book.answer,
-            operator=book.by,
+        answered = answerbook.given(
+            tx, asked, answer=book.answer, by=book.by, revision=asked.revision, payload_hash=asked.payload_hash
         )
-        write_id = f"answer-{asked.id}-{asked.revision}"
-        control_writes.asked(
-            tx,
-            run=self._run,
-            id=write_id,
-            generation=generation,
-            what="answer",
-            length=book.length,
-            digest=book.digest,
-        )
-        decisions.deliver(tx, id=asked.id, write_id=write_id)
-        self._clear(tx, asked.id)
+        if not isinstance(answered, Refusal):
+            answerbook.on_its_way(tx, answered, generation=generation, length=book.length, digest=book.digest)
 
     def _request(self, tx: Tx, request: str, generation: int) -> decisions.Decision | None:
         """One of the control channel. A park is the mailbox's, and no line of an agent takes it back or answers it."""

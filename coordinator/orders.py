@@ -4,6 +4,7 @@ import contextlib
 from typing import TYPE_CHECKING, assert_never
 
 from coordinator import (
+    answerbook,
     closing,
     decisioncodec,
     deeds,
@@ -40,7 +41,7 @@ from coordinator.drivers.base import Image
 from coordinator.recording import keyed_digest
 from coordinator.steps import Step
 from coordinator.terminals import MOST_KEYS
-from store import attachments, attention, control_writes, decisions, queued
+from store import attachments, attention, decisions, queued
 from store.canonical import storable
 from store.db import Tx
 from store.refusal import Refusal
@@ -213,34 +214,16 @@ async def _answer(session: "HeldSession", command: AnswerDecision, operator: str
     fits = (decision.revision, decision.payload_hash) == (command.revision, command.payload_hash)
     to_driver = not park and fits and decision.state is DecisionState.OPEN
     data = session.driver.answer(decision.request, answer) if to_driver else b""
-    write_id = f"answer-{decision.id}-{command.revision}"
     stored = session.house.redactor.text(decisioncodec.encode_answer(answer))
 
     def book(tx: Tx) -> decisions.Decision | Refusal:
-        answered = decisions.answer(
-            tx,
-            id=decision.id,
-            revision=command.revision,
-            payload_hash=command.payload_hash,
-            answer=stored,
-            operator=operator,
+        answered = answerbook.given(
+            tx, decision, answer=stored, by=operator, revision=command.revision, payload_hash=command.payload_hash
         )
-        if isinstance(answered, Refusal):
+        if park or isinstance(answered, Refusal):
             return answered
-        attention.clear(tx, run=session.run_id, kind=AttentionKind.DECISION, key=str(decision.id), by=operator)
-        if not park:
-            control_writes.asked(
-                tx,
-                run=session.run_id,
-                id=write_id,
-                generation=session.generation,
-                what="answer",
-                length=len(data),
-                digest=keyed_digest(session.house.digest_key, data),
-            )
-            if decisions.deliver(tx, id=decision.id, write_id=write_id) is None:
-                return Refusal(RefusalReason.STALE)
-        return answered
+        digest = keyed_digest(session.house.digest_key, data)
+        return answerbook.on_its_way(tx, answered, generation=session.generation, length=len(data), digest=digest)
 
     result = await session.write(book)
     steps.reach(Step.ANSWER_COMMITTED)
@@ -253,8 +236,8 @@ async def _answer(session: "HeldSession", command: AnswerDecision, operator: str
         await session.decide(
             machine.ParkAnswered(waiting=len(session.rows.park_answers), open=bool(session.rows.open_parks))
         )
-    else:
-        session.spawn(writing.send(session, write_id, data), "answer")
+    elif result.write_id is not None:
+        session.spawn(writing.send(session, result.write_id, data), "answer")
     return Done(note=decisioncodec.words(answer, shown))
 
 
