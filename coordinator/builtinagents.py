@@ -16,6 +16,8 @@ PRACTICE = "practice"
 FIXED_STORY = "it plays a fixed story and reads neither your request nor your files"
 INFERRED = "when its turns begin and end is told from its prompt and its silence alone"
 """What a program on a terminal, whatever it is, says of its turns."""
+UNTRIED = "it was not tried with this version: whether it asks before it acts is up to the agent"
+"""Of an agent that only a table of ``agents.toml`` knows."""
 CLAUDE_VARIABLE = "FOOTPLATE_CLAUDE"
 """Names the claude program to take, for tests and for several versions side by side."""
 

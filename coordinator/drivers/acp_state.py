@@ -132,15 +132,5 @@ class State(msgspec.Struct):
     window: int | None = None
 
 
-KEPT = 64
-"""How many ended things are remembered to recognise late lines."""
-
-
 MOST_ASKS: Final = 500
 """Requests that wait at once; an agent that asks without end is told no to its oldest when they are answered."""
-
-
-def remember(ring: list[str], item: str) -> None:
-    if item not in ring:
-        ring.append(item)
-        del ring[:-KEPT]

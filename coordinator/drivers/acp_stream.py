@@ -17,7 +17,7 @@ from coordinator.drivers.acp_results import (
     says_nothing_was_used,
     usage_of,
 )
-from coordinator.drivers.acp_state import MOST_ASKS, State, remember
+from coordinator.drivers.acp_state import MOST_ASKS, State
 from coordinator.drivers.base import (
     AgentEvent,
     ContextUsage,
@@ -28,6 +28,7 @@ from coordinator.drivers.base import (
     Unknown,
 )
 from coordinator.drivers.json_fields import objects, text
+from coordinator.drivers.linedriver import remember
 from store.vocab import FailureKind, TurnId, TurnResultKind
 
 Out = list[AgentEvent]

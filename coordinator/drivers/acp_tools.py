@@ -8,10 +8,11 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, Final
 
-from coordinator.drivers.acp_state import State, Tool, remember
+from coordinator.drivers.acp_state import State, Tool
 from coordinator.drivers.base import AgentEvent, PlanUpdated, ToolFinished, ToolStarted
 from coordinator.drivers.diffs import diff_of
 from coordinator.drivers.json_fields import Json, listing, mapping, objects, text, whole, word
+from coordinator.drivers.linedriver import remember
 from coordinator.plaincommand import is_shell
 
 Out = list[AgentEvent]

@@ -21,7 +21,7 @@ from coordinator.drivers.base import (
     ToolStarted,
 )
 from coordinator.drivers.claude_results import context_tokens, window_for
-from coordinator.drivers.claude_state import State, Stream, remember
+from coordinator.drivers.claude_state import State, Stream
 from coordinator.drivers.claude_tools import (
     PLAN_TOOLS,
     apply_task_call,
@@ -31,6 +31,7 @@ from coordinator.drivers.claude_tools import (
     todo_items,
 )
 from coordinator.drivers.json_fields import Json, mapping, objects, text, whole, word, words
+from coordinator.drivers.linedriver import remember
 
 Out = list[AgentEvent]
 

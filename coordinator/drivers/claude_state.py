@@ -96,13 +96,3 @@ class State(msgspec.Struct):
     plan: dict[str, PlanItem] = {}
     plan_calls: dict[str, str] = {}
     """Calls of the task tools in flight: name and input, as JSON."""
-
-
-KEPT = 64
-"""How many ended things are remembered to recognise late lines."""
-
-
-def remember(ring: list[str], item: str) -> None:
-    if item not in ring:
-        ring.append(item)
-        del ring[:-KEPT]

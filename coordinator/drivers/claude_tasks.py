@@ -2,8 +2,9 @@
 
 from coordinator.drivers import claude_asks, claude_turns
 from coordinator.drivers.base import AgentEvent, BackgroundChanged, BackgroundTask
-from coordinator.drivers.claude_state import KEPT, EndedTask, State, Task
+from coordinator.drivers.claude_state import EndedTask, State, Task
 from coordinator.drivers.json_fields import Json, listing, mapping, objects, text, word
+from coordinator.drivers.linedriver import KEPT
 
 Out = list[AgentEvent]
 

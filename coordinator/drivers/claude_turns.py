@@ -31,9 +31,10 @@ from coordinator.drivers.claude_results import (
     window_for,
     windows_of,
 )
-from coordinator.drivers.claude_state import State, remember
+from coordinator.drivers.claude_state import State
 from coordinator.drivers.claude_tools import listed_items
 from coordinator.drivers.json_fields import Json, mapping, objects, text, whole, word, words
+from coordinator.drivers.linedriver import remember
 from coordinator.drivers.money import micro_usd
 from store.vocab import FailureKind, MicroUsd, TurnId, TurnResultKind
 

@@ -97,8 +97,6 @@ class State(msgspec.Struct):
     """When the limit that was reached is lifted."""
 
 
-KEPT = 64
-"""How many ended things are remembered to recognise late lines."""
 MOST = 500
 """Entries of a table at most: what an agent names without end is forgotten from its oldest on."""
 
@@ -109,12 +107,6 @@ def bound(table: dict[str, Any], most: int = MOST, *, keep: str = "") -> None:
         oldest = iter(table)
         first = next(oldest)
         del table[next(oldest) if first == keep else first]
-
-
-def remember(ring: list[str], item: str) -> None:
-    if item not in ring:
-        ring.append(item)
-        del ring[:-KEPT]
 
 
 @dataclass(slots=True, kw_only=True)

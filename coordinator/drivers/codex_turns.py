@@ -19,9 +19,10 @@ from coordinator.drivers.base import (
     TurnResult,
     Usage,
 )
-from coordinator.drivers.codex_state import KEPT, Flight, Held, Out, State, bound, remember
+from coordinator.drivers.codex_state import Flight, Held, Out, State, bound
 from coordinator.drivers.json_fields import Json, mapping, objects, text, whole
 from coordinator.drivers.jsonrpc import Failure
+from coordinator.drivers.linedriver import KEPT, remember
 from coordinator.prices import LARGEST, Tokens, count
 from store.vocab import FailureKind, MicroUsd, TurnId, TurnResultKind
 

@@ -19,6 +19,10 @@ from store.vocab import TurnId
 _COMMAND: Final = re.compile(r"\A/(\S+)")
 
 
+KEPT: Final = 64
+"""How many ended things are remembered to recognise late lines."""
+
+
 class LineState(Protocol):
     """What the state of such a driver has beside its own; a ``msgspec.Struct`` with defaults."""
 
@@ -86,6 +90,13 @@ class LineDriver(ABC, Generic[S]):
         """It is about to be written. One that flies, or is over, and is only made again changes nothing."""
         if turn not in self._state.sent and turn not in self._state.settled:
             self._state.sent.append(turn)
+
+
+def remember(ring: list[str], item: str) -> None:
+    """As the newest of the last few."""
+    if item not in ring:
+        ring.append(item)
+        del ring[:-KEPT]
 
 
 def command_in(text: str, known: Container[str]) -> str | None:

@@ -13,22 +13,17 @@ from app import wording
 from app.cli import agentlist, checkup
 from coordinator import knownversions, profiles, programs
 from coordinator.abilities import capabilities
+from coordinator.builtinagents import UNTRIED
 from coordinator.drivers.base import CostBasis
 from coordinator.drivers.registry import DRIVERS
 from coordinator.environment import agent_environment
 from coordinator.profiles import AgentProfile
 from store.refusal import Refusal
 from store.vocab import Billing, RefusalReason
+from tests.cli.made import program
 from tests.cli.running import ROOT, footplate, repository
 
 BUILT_IN = {one.name: one for one in profiles.builtin({})}
-
-
-def program(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 def native(path: Path) -> Path:
@@ -83,7 +78,9 @@ def test_who_pays_is_seen_from_the_environment_and_the_sign_in(tmp_path: Path) -
 def test_an_unknown_agent_takes_three_lines(tmp_path: Path) -> None:
     loaded = load(tmp_path, '[mine]\ndriver = "acp"\nprogram = "mine-acp"\n')
     assert not isinstance(loaded, Refusal)
-    assert loaded["mine"] == AgentProfile(name="mine", driver="acp", program="mine-acp", title="mine")
+    assert loaded["mine"] == AgentProfile(
+        name="mine", driver="acp", program="mine-acp", title="mine", caution=UNTRIED
+    ), "the terms say that nobody knows whether it asks"
 
 
 def test_every_key_of_a_table_is_taken(tmp_path: Path) -> None:
