@@ -6,10 +6,8 @@ units of the rest of the code. Agents are in ``agents.toml`` (``coordinator.prof
 
 import getpass
 import os
-import re
 import shlex
 import subprocess
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,11 +18,13 @@ import msgspec
 from app import themes
 from app.notices.items import Kind, NoticeSettings
 from app.paths import Paths
+from coordinator import tomlfiles
 from coordinator.constants import Timing
 from coordinator.recording import Pool
 from coordinator.terms import PRESETS
+from coordinator.tomlfiles import invalid
 from store.refusal import Refusal
-from store.vocab import MicroUsd, RefusalReason
+from store.vocab import MicroUsd
 
 _NonNegative = Annotated[float, msgspec.Meta(ge=0)]
 _Minutes = Annotated[float, msgspec.Meta(gt=0, le=60 * 24 * 7)]
@@ -150,13 +150,12 @@ def load(paths: Paths) -> Config | Refusal:
 
 
 def parse_file(path: Path) -> Config | Refusal:
-    text = read_toml(path)
-    if isinstance(text, Refusal):
-        return text
-    try:
-        raw = msgspec.convert(text, _File)
-    except msgspec.ValidationError as problem:
-        return invalid(path, *key_and_problem(str(problem)))
+    tables = tomlfiles.read(path)
+    if isinstance(tables, Refusal):
+        return tables
+    raw = tomlfiles.typed(path, "", tables, _File)
+    if isinstance(raw, Refusal):
+        return raw
     if raw.preset not in {preset.name for preset in PRESETS}:
         names = ", ".join(preset.name for preset in PRESETS)
         return invalid(path, "preset", f"there is no preset {raw.preset!r}, there are {names}")
@@ -222,11 +221,9 @@ def _pools(path: Path, raw: _Pools) -> dict[str, Pool] | Refusal:
     found: dict[str, Pool] = {}
     for name, table in raw.agents.items():
         key = f"pools.agents.{name}"
-        try:
-            one = msgspec.convert(table, _Pool)
-        except msgspec.ValidationError as problem:
-            inside, said = key_and_problem(str(problem))
-            return invalid(path, ".".join(part for part in (key, inside) if part), said)
+        one = tomlfiles.typed(path, key, table, _Pool)
+        if isinstance(one, Refusal):
+            return one
         if one.day is None and one.month is None:
             return invalid(path, key, "it limits nothing; give day, month or both")
         found[name] = Pool(day=_micro(one.day), month=_micro(one.month))
@@ -238,11 +235,9 @@ def _setups(path: Path, raw: Mapping[str, object]) -> dict[str, str] | Refusal:
     found: dict[str, str] = {}
     for name, table in raw.items():
         key = f'repository."{name}"'
-        try:
-            one = msgspec.convert(table, _Repository)
-        except msgspec.ValidationError as problem:
-            inside, said = key_and_problem(str(problem))
-            return invalid(path, ".".join(part for part in (key, inside) if part), said)
+        one = tomlfiles.typed(path, key, table, _Repository)
+        if isinstance(one, Refusal):
+            return one
         place = Path(name).expanduser()
         if not place.is_absolute():
             return invalid(path, key, "write its whole path, from / or ~")
@@ -258,35 +253,6 @@ def unknown_agent(path: Path, config: Config, agents: Collection[str]) -> Refusa
             there = ", ".join(sorted(agents))
             return invalid(path, f"pools.agents.{name}", f"there is no agent of that name, there are {there}")
     return None
-
-
-def read_toml(path: Path) -> dict[str, object] | Refusal:
-    """A TOML file's content; a file that is not there is an empty one."""
-    try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except UnicodeDecodeError:
-        return invalid(path, "", "it is not UTF-8 text")
-    except tomllib.TOMLDecodeError as problem:
-        return invalid(path, "", f"it is not TOML: {problem}")
-    except OSError as problem:
-        return invalid(path, "", f"it cannot be read: {(problem.strerror or str(problem)).lower()}")
-
-
-def invalid(path: Path, key: str, problem: str) -> Refusal:
-    return Refusal(RefusalReason.CONFIG_INVALID, {"file": str(path), "key": key, "problem": problem})
-
-
-def key_and_problem(message: str) -> tuple[str, str]:
-    """Take msgspec's ``Expected `int`, got `str` - at `$.a.b``` apart."""
-    unknown = re.search(r"unknown field `([^`]+)`", message)
-    place = re.search(r" - at `\$\.?([^`]*)`", message)
-    inside = place.group(1) if place else ""
-    if unknown:
-        return ".".join(part for part in (inside, unknown.group(1)) if part), "there is no such key"
-    problem = re.sub(r" - at `[^`]*`", "", message).replace("`", "")
-    return inside, problem[:1].lower() + problem[1:]
 
 
 def operator_name(config: Config, environ: Mapping[str, str] | None = None) -> str:

@@ -156,7 +156,7 @@ _TEMPLATES: dict[RefusalReason, str] = {
         "git did not do what was needed[ ({problem})]; run it yourself in {path|the repository}, and start again."
     ),
     _R.SPAWN_FAILED: (
-        "The agent could not be started[: {failure:failure}][ ({problem})][ ({detail})]; "
+        "The agent could not be started[: {failure:failure}][, it ended with {exit:exit}][ ({problem})][ ({detail})]; "
         "{failure:remedy|footplate doctor looks for the cause}."
     ),
     _R.START_TIMEOUT: (
@@ -309,6 +309,8 @@ def _fill(place: "re.Match[str]", facts: Mapping[str, Fact]) -> str:
             return f"{form} {others_words(str(value))}"
         case "ending":
             return end_reason(str(value))
+        case "exit":
+            return f"exit {value}" if str(value).isdecimal() else others_words(str(value))
         case "sign-in":
             return sign_in(str(value))
         case "failure" if value in _FAILURES:

@@ -6,7 +6,6 @@ Every mistake is refused with the file and the key; nothing is looked for on thi
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +13,14 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from coordinator import tomlfiles
 from coordinator.agentprofile import PER_RUN, AgentProfile
-from coordinator.builtinagents import INFERRED, PRACTICE, builtin
+from coordinator.builtinagents import INFERRED, PRACTICE, UNTRIED, builtin
 from coordinator.drivers.registry import DRIVERS
 from coordinator.drivers.terminal_echo import Prompt
+from coordinator.tomlfiles import invalid
 from store.refusal import Refusal
-from store.vocab import Billing, RefusalReason
+from store.vocab import Billing
 
 _OF_TERMINALS: Final = ("prompt", "quiet_ms", "quit")
 """Keys that mean something for a program held on a terminal only."""
@@ -51,16 +52,9 @@ def load(agents_file: Path, environ: Mapping[str, str] | None = None) -> tuple[A
     """Built-in profiles, changed and joined by those of ``agents.toml``, where each table is one profile."""
     source = os.environ if environ is None else environ
     profiles = {profile.name: profile for profile in builtin(source)}
-    try:
-        tables = tomllib.loads(agents_file.read_bytes().decode("utf-8"))
-    except FileNotFoundError:
-        return tuple(profiles.values())
-    except UnicodeDecodeError:
-        return _invalid(agents_file, "", "it is not UTF-8 text")
-    except tomllib.TOMLDecodeError as problem:
-        return _invalid(agents_file, "", f"it is not TOML: {problem}")
-    except OSError as problem:
-        return _invalid(agents_file, "", f"it cannot be read: {(problem.strerror or str(problem)).lower()}")
+    tables = tomlfiles.read(agents_file)
+    if isinstance(tables, Refusal):
+        return tables
     practice = profiles[PRACTICE]
     for name, table in tables.items():
         made = _profile(agents_file, name, table, profiles.get(name), practice)
@@ -74,29 +68,28 @@ def _profile(
     path: Path, name: str, table: object, base: AgentProfile | None, practice: AgentProfile
 ) -> AgentProfile | Refusal:
     if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,31}", name):
-        return _invalid(path, name, "a name is small letters, digits, - and _, at most 32")
-    try:
-        entry = msgspec.convert(table, _Entry)
-    except msgspec.ValidationError as problem:
-        return _invalid(path, *_place(name, str(problem)))
+        return invalid(path, name, "a name is small letters, digits, - and _, at most 32")
+    entry = tomlfiles.typed(path, name, table, _Entry)
+    if isinstance(entry, Refusal):
+        return entry
     driver = entry.driver or (base.driver if base else None)
     program = entry.program or (base.program if base else None)
     if driver is None:
-        return _invalid(path, f"{name}.driver", f"it must be one of {', '.join(DRIVERS)}")
+        return invalid(path, f"{name}.driver", f"it must be one of {', '.join(DRIVERS)}")
     if driver not in DRIVERS:
-        return _invalid(path, f"{name}.driver", f"there is no driver {driver!r}, there are {', '.join(DRIVERS)}")
+        return invalid(path, f"{name}.driver", f"there is no driver {driver!r}, there are {', '.join(DRIVERS)}")
     try:
         program = str(Path(program).expanduser()) if program is not None else None
     except RuntimeError:
-        return _invalid(path, f"{name}.program", "there is no such home folder")
+        return invalid(path, f"{name}.program", "there is no such home folder")
     if driver == "rehearsal" and program is None:
         base, program = practice, sys.executable
     if program is None:
-        return _invalid(path, f"{name}.program", "it is missing")
+        return invalid(path, f"{name}.program", "it is missing")
     if base is not None and base.driver != driver:
         # Arguments and prompts of another protocol would only be in the way.
         base = None
-    caution = INFERRED if driver == "pty" else ""
+    caution = {"pty": INFERRED, "acp": UNTRIED}.get(driver, "")
     start = base or AgentProfile(name=name, driver=driver, program=program, title=name, caution=caution)
     chosen = {key: value for key in _Entry.__struct_fields__ if (value := getattr(entry, key)) is not None}
     if entry.env is not None:
@@ -109,30 +102,17 @@ def _problem(path: Path, entry: _Entry, made: AgentProfile) -> Refusal | None:
     name = made.name
     # Whatever a table says: what the practice agent costs is play money, and nothing else's is.
     if (made.billing is Billing.PRACTICE) != (made.driver == "rehearsal"):
-        return _invalid(path, f"{name}.billing", "practice is for the practice agent, and nothing else is")
+        return invalid(path, f"{name}.billing", "practice is for the practice agent, and nothing else is")
     if made.home == PER_RUN and made.driver != "codex":
-        return _invalid(path, f"{name}.home", "only Codex can have a home for each run")
+        return invalid(path, f"{name}.home", "only Codex can have a home for each run")
     for key in _OF_TERMINALS:
         if made.driver != "pty" and getattr(entry, key) is not None:
-            return _invalid(path, f"{name}.{key}", 'it is for programs on a terminal only (driver = "pty")')
+            return invalid(path, f"{name}.{key}", 'it is for programs on a terminal only (driver = "pty")')
     try:
         Prompt(made.prompt)
     except re.error as problem:
-        return _invalid(path, f"{name}.prompt", f"it is no pattern: {problem}")
+        return invalid(path, f"{name}.prompt", f"it is no pattern: {problem}")
     for variable, value in made.env:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable) or "\0" in value:
-            return _invalid(path, f"{name}.env", f"{variable!r} cannot be a variable")
+            return invalid(path, f"{name}.env", f"{variable!r} cannot be a variable")
     return None
-
-
-def _invalid(path: Path, key: str, problem: str) -> Refusal:
-    return Refusal(RefusalReason.CONFIG_INVALID, {"file": str(path), "key": key, "problem": problem})
-
-
-def _place(name: str, message: str) -> tuple[str, str]:
-    unknown = re.search(r"unknown field `([^`]+)`", message)
-    if unknown:
-        return f"{name}.{unknown.group(1)}", "there is no such key"
-    place = re.search(r" - at `\$\.?([^`]*)`", message)
-    problem = re.sub(r" - at `[^`]*`", "", message).replace("`", "")
-    return f"{name}.{place.group(1)}" if place else name, problem[:1].lower() + problem[1:]

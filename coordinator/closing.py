@@ -7,7 +7,7 @@ our own.
 import asyncio
 import contextlib
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from coordinator import agenthome, deeds, evidence as evidence_, mailbox, parking, settling, steps
 from coordinator.api import Done
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_LAST_WORDS: Final = 200
+"""Characters of what an agent printed before it ended, for the sentence that says so."""
+
 FLYING = (TurnState.RECORDED, TurnState.WRITTEN, TurnState.ACCEPTED)
 LEAST_GUESS = MicroUsd(100_000)
 """Ten cents: what a killed turn is taken to have cost at least, until something larger is known."""
@@ -68,7 +71,7 @@ def _note_stop(tx: Tx, session: "HeldSession") -> None:
         stops.ask(tx, run=session.run_id, reason=session.stop_reason, operator=session.stopped_by)
 
 
-def _not_started(session: "HeldSession", reason: str, facts: dict[str, Fact]) -> Refusal:
+def _not_started(reason: str, facts: dict[str, Fact]) -> Refusal:
     """What the one who asked for the start is told."""
     match reason:
         case EndReason.STOPPED | EndReason.KILLED:
@@ -92,7 +95,7 @@ async def spawn_failed(session: "HeldSession", failure: SpawnFailure) -> Refusal
         "stderr": failure.stderr[-2000:],
     }
     reason = session.stop_reason or EndReason.SPAWN_FAILED
-    refusal = _not_started(session, reason, facts)
+    refusal = _not_started(reason, facts)
     session.failure = refusal
     if session.supervisor is not None:
         session.order_end(EndReason.SPAWN_FAILED)
@@ -236,8 +239,10 @@ async def close(session: "HeldSession") -> None:
     session.live.tools.clear()
     if session.failure is None and not session.started.done():
         facts: dict[str, Fact] = {"agent": session.terms.agent, "program": session.terms.program}
-        facts |= {"what": reason, "exit": receipt.agent_exit, "stderr": session.live.stderr_tail[-2000:]}
-        session.failure = _not_started(session, reason, facts)
+        words = session.house.redactor.text(session.live.stderr_tail[-2000:])
+        facts |= {"what": reason, "exit": receipt.agent_exit, "stderr": words}
+        facts["detail"] = " ".join(words.split())[-_LAST_WORDS:]
+        session.failure = _not_started(reason, facts)
     if session.failure is not None:
         session.fail_start(session.failure)
     supervisor = session.supervisor

@@ -11,7 +11,6 @@ IMAGES_BYTES = 20 * 1024 * 1024
 """Of one turn together: as base64 they are a third larger, and a model takes no request above 32 MB."""
 MAILBOX_BYTES = 64 * 1024
 REPAIRS_IN_A_ROW = 2
-QUEUE_OF_INPUTS = 10_000
 ENDS_SOON = 600.0
 """Seconds before a run's end at which a person is told that it comes; for a short run a part of its time."""
 
@@ -24,10 +23,8 @@ class Timing:
     hold_seconds: float = 600.0
     attendance: float = 1800.0
     lapse_grace: float = 600.0
-    silence_shown: float = 30.0
     stalled_after: float = 120.0
     ladder: Ladder = Ladder()
-    conclude_wait: float = 20.0
     close_deadline: float = 30.0
     spawn: float = 10.0
     start_timeout: float = 60.0
@@ -40,4 +37,3 @@ class Timing:
     command_poll: float = 1.0
     turn_timeout: float | None = None
     """Of work, not of waiting for the operator; None: a turn takes as long as it takes."""
-    git: float = 20.0

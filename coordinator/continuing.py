@@ -12,12 +12,13 @@ from typing import Final
 
 from coordinator import account, eventcodec, githelper, parking, recording
 from coordinator.account import Before, ToldTurn
+from coordinator.agreed import terms_of
 from coordinator.constants import TURN_BYTES
 from coordinator.drivers.base import CannotStart, Capabilities, TextBlock, ToolStarted
 from coordinator.house import House
 from coordinator.starttypes import Continued, NewConversation, Propose
-from coordinator.terms import Terms, TreeKind, parse
-from store import authorizations, continued, custody, decisions, events, reviewing, runs, turns
+from coordinator.terms import Terms, TreeKind
+from store import continued, custody, decisions, events, reviewing, runs, turns
 from store.db import Tx
 from store.refusal import Refusal
 from store.turns import Turn
@@ -73,7 +74,7 @@ async def look(house: House, run: RunId) -> Ended | Refusal:
 
     def read(tx: Tx) -> Ended | Refusal:
         found = recording.goes_on_from(tx, run)
-        return found if isinstance(found, Refusal) else Ended(run=found, terms=_terms_of(tx, found))
+        return found if isinstance(found, Refusal) else Ended(run=found, terms=terms_of(tx, found))
 
     return await house.ledger.read(read)
 
@@ -115,7 +116,7 @@ async def _in_its_tree(ended: Ended, asked: Propose, terms: Terms) -> Terms:
     tree = run.tree if run.tree != run.repository else (before.tree if before is not None else "")
     if not tree or not await asyncio.to_thread(Path(tree).is_dir):
         return terms
-    facts = await githelper.look_at_repository(Path(tree))
+    facts = await githelper.find_repository(Path(tree))
     if isinstance(facts, Refusal) or str(facts.top) != tree:
         return terms
     return replace(terms, tree=tree, head=facts.head, branch=facts.branch)
@@ -193,7 +194,7 @@ def _failed_in(tx: Tx, line: list[RunId], native: str) -> RunId | None:
     tried = sorted({run for id in line for run in reviewing.continued_by(tx, id)} | set(line), reverse=True)
     for id in tried:
         run = runs.get(tx, id)
-        signed = _terms_of(tx, run) if run is not None else None
+        signed = terms_of(tx, run) if run is not None else None
         if run is None or signed is None or signed.conversation != native:
             continue
         never_up = run.outcome is RunOutcome.FAILED and not events.has_kind(tx, id, "session-ready")
@@ -231,7 +232,7 @@ def _end_of(run: runs.Run) -> str:
 def _task(tx: Tx, line: list[RunId]) -> str:
     """What the first of them was to do."""
     first = runs.get(tx, line[-1])
-    terms = _terms_of(tx, first) if first is not None else None
+    terms = terms_of(tx, first) if first is not None else None
     if terms is not None and terms.instruction:
         return terms.instruction
     return next((turn.text for turn in turns.of_run(tx, line[-1])), "(not known)")
@@ -275,9 +276,3 @@ def _end_of_turn(turn: Turn) -> str:
     if turn.result is TurnResultKind.ERROR:
         return f"with an error ({turn.failure or turn.subtype})"
     return ""
-
-
-def _terms_of(tx: Tx, run: runs.Run) -> Terms | None:
-    signed = authorizations.get(tx, run.authorization_id)
-    terms = parse(signed.terms) if signed is not None else None
-    return terms if isinstance(terms, Terms) else None

@@ -132,14 +132,6 @@ def _allowed(answer: Allow, decision: DecisionAsked) -> str:
     return f"{said}, as edited" if answer.edited_input is not None else said
 
 
-def recommended(decision: DecisionAsked) -> QuestionReply | None:
-    """*Take the recommendation*, as the explicit choice that is stored and sent; None where the agent made none."""
-    recommendation = decision.input.get(RECOMMENDATION)
-    if decision.kind is not DecisionKind.PARK or not recommendation or not decision.questions:
-        return None
-    return QuestionReply(answers={decision.questions[0].text: (str(recommendation),)})
-
-
 def check_answer(answer: Answer, decision: DecisionAsked) -> Refusal | None:
     """Whether this answer fits this decision at all; whether the decision still waits is the store's to say."""
     if isinstance(answer, QuestionReply) is not (decision.kind in _QUESTIONS):

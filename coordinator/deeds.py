@@ -3,7 +3,7 @@
 import contextlib
 from typing import TYPE_CHECKING
 
-from coordinator import githelper, images as kept_images, launch, machine, parking, recording, steps, turntrees, writing
+from coordinator import images as kept_images, launch, machine, parking, recording, steps, turntrees, writing
 from coordinator.drivers.base import ControlWrite, Image
 from coordinator.recording import NewTurn
 from coordinator.steps import Step
@@ -232,11 +232,18 @@ async def book_end(session: "HeldSession", reason: str) -> None:
 
 async def look_at_changes(session: "HeldSession") -> None:
     """Which files the run changed so far, for the right panel, and the tree as it is after its newest turn that is
-    over. A failure here is no failure of the run."""
-    over = [turn.n for turn in session.rows.turns if turn.ended_at is not None]
-    if over:
-        await turntrees.note(session.folder, session.tree, session.head, turn=max(over))
-    found = await githelper.changed_files(session.tree, session.head)
+    over. A failure here is no failure of the run.
+
+    One look at a time, and one more for all who asked meanwhile: of a large tree a look takes longer than a short turn.
+    """
+    session.looks_asked += 1
+    mine = session.looks_asked
+    async with session.looking:
+        if session.looks_begun >= mine:
+            return
+        session.looks_begun = session.looks_asked
+        over = [turn.n for turn in session.rows.turns if turn.ended_at is not None]
+        found = await turntrees.note(session.folder, session.tree, session.head, turn=max(over, default=None))
     if not isinstance(found, Refusal):
         session.live.changed, session.live.changes_known = tuple(found), True
         session.house.changed()

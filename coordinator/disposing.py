@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from coordinator import discarding, landing, leftwork, recording, treepool, treesinuse
 from coordinator.gitfacts import RepositoryFacts
-from coordinator.githelper import changed_files, look_at_repository, run_git
+from coordinator.githelper import changed_files, find_repository, run_git
 from coordinator.gitlens import open_lens
 from coordinator.landing import Target
 from coordinator.leftwork import Identity, Work
@@ -77,12 +77,12 @@ async def find(books: Books, run: RunId) -> Left | Refusal:
     if isinstance(found, Refusal):
         return found
     row, holder = found
-    facts = await look_at_repository(Path(row.repository))
+    facts = await find_repository(Path(row.repository))
     if isinstance(facts, Refusal):
         return facts
     tree: Path | None = Path(row.tree)
     branch, tip = row.branch, await _commit_of(facts.top, f"refs/heads/{row.branch}")
-    its = await look_at_repository(Path(row.tree))
+    its = await find_repository(Path(row.tree))
     if isinstance(its, Refusal) or str(its.top) != row.tree or its.common_dir != facts.common_dir:
         tree = None
     else:
@@ -233,7 +233,7 @@ async def _target(left: Left) -> Target | Refusal:
 
 async def _land(left: Left, by: Identity, how: Disposal) -> Disposed | Refusal:
     # What a cut-off landing put back may stand between what was looked at and now.
-    facts = await look_at_repository(left.facts.top)
+    facts = await find_repository(left.facts.top)
     if isinstance(facts, Refusal):
         return facts
     left = replace(left, facts=facts)

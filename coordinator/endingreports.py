@@ -19,7 +19,6 @@ def follow(session: "HeldSession", record: SpoolRecord) -> None:
     session.heard_at = Millis(record.at_ms)
     match record.kind:
         case RecordKind.EXIT:
-            session.exited = str(record.facts.get("exit", ""))
             session.exited_at = session.heard_at if record.generation >= session.generation else None
         case RecordKind.FENCE:
             _fence_seen(session, record)

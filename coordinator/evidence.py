@@ -43,7 +43,7 @@ async def gather(tree: Path, base: str, *, redact: Redact, config_before: Config
     elif diff.out:
         note = f"cut at {DIFF_LIMIT} bytes" if diff.cut else ""
         pieces.append(Piece(kind=EvidenceKind.DIFF, content=_redacted(diff.out, redact), note=note))
-    if config_before is not None and config.digest != config_before.digest:
+    if config_before is not None and config != config_before:
         pieces.append(config_piece(config_before, config, redact))
     return tuple(pieces)
 
@@ -58,7 +58,7 @@ def status_piece(changed: Sequence[ChangedFile] | Refusal, redact: Redact) -> Pi
 def status_text(changed: Sequence[ChangedFile]) -> str:
     """One line a file. A name with a line end in it stays one line."""
     return "".join(
-        f"{file.status}\t{_count(file.added)}\t{_count(file.removed)}\t{_one_line(file.path)}\n" for file in changed
+        f"{file.status}\t{_count(file.added)}\t{_count(file.removed)}\t{as_listed(file.path)}\n" for file in changed
     )
 
 
@@ -74,17 +74,17 @@ def config_piece(before: ConfigReading, after: ConfigReading, redact: Redact) ->
     return Piece(kind=EvidenceKind.GIT_CONFIG, content=text, note="changed: " + ", ".join(touched))
 
 
-def mailbox_piece(read: MailboxRead, redact: Redact) -> Piece | None:
-    if read.decision_bytes is None:
-        return None
-    return Piece(kind=EvidenceKind.MAILBOX, content=_redacted(read.decision_bytes, redact), note=DECISION)
-
-
-def handoff_piece(read: MailboxRead, redact: Redact) -> Piece | None:
-    if read.handoff is None:
-        return None
-    note = "; ".join((HANDOFF, *read.handoff_problems))
-    return Piece(kind=EvidenceKind.HANDOFF, content=redact(read.handoff).encode("utf-8", "replace"), note=note)
+def mailbox_pieces(read: MailboxRead, redact: Redact) -> tuple[Piece, ...]:
+    """What the agent left for the operator."""
+    pieces = []
+    if read.decision_bytes:
+        content = _redacted(read.decision_bytes, redact)
+        pieces.append(Piece(kind=EvidenceKind.MAILBOX, content=content, note=DECISION))
+    if read.handoff is not None:
+        content = redact(read.handoff).encode("utf-8", "replace")
+        note = "; ".join(read.handoff_problems) or HANDOFF
+        pieces.append(Piece(kind=EvidenceKind.HANDOFF, content=content, note=note))
+    return tuple(pieces)
 
 
 def _redacted(raw: bytes, redact: Redact) -> bytes:
@@ -101,5 +101,6 @@ def _count(lines: int | None) -> str:
     return "-" if lines is None else str(lines)
 
 
-def _one_line(path: str) -> str:
+def as_listed(path: str) -> str:
+    """A path as the list of files that is kept has it: on one line."""
     return path if path.isprintable() else path.encode("unicode_escape").decode("ascii")

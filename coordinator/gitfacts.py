@@ -33,8 +33,7 @@ class RepositoryFacts:
     branch: str
     """'' where HEAD is detached."""
     dirty_files: int
-    """-1 where they could not be counted in time."""
-    is_worktree: bool
+    """-1 where they were not counted, or could not be in time."""
     bare: bool
 
 
@@ -66,47 +65,6 @@ def neutralising(config: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], 
         if name and section == "filter":
             out[f"filter.{name}.required"] = "false"
     return tuple(out.items())
-
-
-def runs_programs(config: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """Entries that name a program, for a person to look at. Shown, never relied upon."""
-    return tuple((key, value) for key, value in config if _names_program(key, value))
-
-
-_PROGRAMS: Final = frozenset(
-    {
-        "core.fsmonitor",
-        "core.hookspath",
-        "core.sshcommand",
-        "core.editor",
-        "core.pager",
-        "core.askpass",
-        "core.gitproxy",
-        "core.alternaterefscommand",
-        "diff.external",
-        "sequence.editor",
-        "gpg.program",
-        "gpg.ssh.program",
-        "gpg.x509.program",
-        "interactive.difffilter",
-        "credential.helper",
-        "uploadpack.packobjectshook",
-    }
-)
-
-
-def _names_program(key: str, value: str) -> bool:
-    section, _, rest = key.partition(".")
-    name, _, variable = rest.rpartition(".")
-    if key in _PROGRAMS or section in ("alias", "pager"):
-        return not (key == "core.fsmonitor" and value in ("true", "false", ""))
-    if variable in _PROGRAM_KEYS.get(section, ()) and name:
-        return True
-    if section in ("difftool", "mergetool", "trailer") and variable in ("cmd", "command", "path"):
-        return True
-    if section == "remote" and variable in ("uploadpack", "receivepack", "vcs"):
-        return True
-    return (section == "credential" and variable == "helper") or (section == "submodule" and value.startswith("!"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +18,6 @@ from coordinator.api import ChangedFile
 from coordinator.gitfacts import RepositoryFacts
 from coordinator.gitlens import open_lens
 from coordinator.gitrun import GitOutput, run_git
-from store.canonical import digest
 from store.refusal import Refusal
 from store.vocab import RefusalReason
 
@@ -27,16 +26,29 @@ __all__ = [
     "GitOutput",
     "RepositoryFacts",
     "changed_files",
-    "config_digest",
     "diff_text",
+    "find_repository",
     "look_at_repository",
     "read_config",
     "run_git",
 ]
 
 
+LISTED: Final = ("--raw", "--numstat", "-z")
+"""How a comparison is asked for of which ``gitfacts.parse_changes`` makes a list."""
+
+
 async def look_at_repository(path: Path) -> RepositoryFacts | Refusal:
-    """The repository that this folder is in. No commit is a fact, not a refusal."""
+    """The repository that this folder is in, and how many of its files differ from its commit: all of them are read."""
+    facts = await find_repository(path)
+    if isinstance(facts, Refusal) or facts.bare:
+        return facts
+    return replace(facts, dirty_files=await _count_dirty(facts.top, facts.head))
+
+
+async def find_repository(path: Path) -> RepositoryFacts | Refusal:
+    """The repository that this folder is in, for whoever need not know what differs: with 50,000 files that takes a
+    second. No commit is a fact, not a refusal."""
     asked = ("--is-bare-repository", "--absolute-git-dir", "--git-common-dir")
     found = await asyncio.gather(*(run_git(["rev-parse", "--path-format=absolute", ask], cwd=path) for ask in asked))
     lines: list[str] = []
@@ -60,25 +72,19 @@ async def look_at_repository(path: Path) -> RepositoryFacts | Refusal:
         run_git(["symbolic-ref", "-q", "--short", "HEAD"], cwd=path),
     )
     commit = "" if isinstance(head, Refusal) else head.line
-    dirty = 0 if bare else await _count_dirty(top, commit)
     return RepositoryFacts(
         top=top,
         git_dir=git_dir,
         common_dir=common_dir,
         head=commit,
         branch="" if isinstance(branch, Refusal) else branch.line,
-        dirty_files=dirty,
-        is_worktree=not _same(git_dir, common_dir),
+        dirty_files=0 if bare else -1,
         bare=bare,
     )
 
 
 def _inside(path: Path, top: Path) -> bool:
     return path.resolve().is_relative_to(top.resolve())
-
-
-def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
 
 
 def _no_repository(path: Path, refusal: Refusal) -> Refusal:
@@ -96,10 +102,11 @@ async def _count_dirty(top: Path, head: str) -> int:
 async def changed_files(tree: Path, base: str) -> tuple[ChangedFile, ...] | Refusal:
     """What differs between a commit ('' for none) and the files as they are, new ones included; the mailbox never."""
     async with open_lens(tree) as lens:
-        found = lens if isinstance(lens, Refusal) else await lens.compare(base, ["--raw", "--numstat", "-z"])
+        found = lens if isinstance(lens, Refusal) else await lens.compare(base, LISTED)
         if isinstance(found, Refusal):
             return found
-        return gitfacts.parse_changes(found.out, away=lens.left_out if not isinstance(lens, Refusal) else frozenset())
+        away = lens.left_out if not isinstance(lens, Refusal) else frozenset[bytes]()
+        return await asyncio.to_thread(gitfacts.parse_changes, found.out, away)
 
 
 async def diff_text(tree: Path, base: str, *, limit: int = 4 * 1024 * 1024) -> GitOutput | Refusal:
@@ -120,13 +127,8 @@ _MOST_FILES: Final = 64
 class ConfigReading:
     """Everything by which git could be made to run something here: two of them tell what an agent changed."""
 
-    digest: str
     files: tuple[tuple[str, str], ...]
     """Path and text, in order. Hooks that are no text stand as their digest."""
-
-
-def config_digest(tree: Path) -> str:
-    return read_config(tree).digest
 
 
 def read_config(tree: Path) -> ConfigReading:
@@ -144,8 +146,7 @@ def read_config(tree: Path) -> ConfigReading:
         text = None if str(path) in found else _take(path, found)
         if text is not None:
             waiting += gitfacts.included(text, path.parent)
-    files = tuple(sorted(found.items()))
-    return ConfigReading(digest=digest("".join(f"{path}\0{text}\0" for path, text in files)), files=files)
+    return ConfigReading(files=tuple(sorted(found.items())))
 
 
 def _xdg() -> Path:

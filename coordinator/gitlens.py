@@ -8,6 +8,7 @@ say how files look on disk (line ends, modes) are taken over, as plain words. No
 belongs here.
 """
 
+import asyncio
 import contextlib
 import os
 import re
@@ -35,7 +36,8 @@ _TAKEN_OVER: Final = frozenset(
     }
 )
 _PLAIN: Final = re.compile(r"[A-Za-z0-9]{1,20}")
-_LISTING: Final = 64 * 1024 * 1024
+LISTING: Final = 64 * 1024 * 1024
+"""Bytes of a list of all names in a tree, at most."""
 BIG: Final = 32 * 1024 * 1024
 """Bytes from which on a file is not compared line by line: git would have all of it, twice, in memory."""
 _MOST_NEW: Final = 20_000
@@ -99,6 +101,13 @@ class Lens:
             return fresh
         return await self._diff([self.start(base)], how, _EVERYTHING, limit, cut_ok)
 
+    async def differing(self, base: str) -> list[bytes] | Refusal:
+        """Names of the files that are not as in this commit, each once."""
+        found = await self.compare(base, ["--raw", "-z"], limit=LISTING)
+        return (
+            found if isinstance(found, Refusal) else await asyncio.to_thread(_changed_names, found.out, self.left_out)
+        )
+
     async def compare_files(
         self, base: str, names: Sequence[bytes], how: Sequence[str], *, limit: int = LIMIT, cut_ok: bool = False
     ) -> GitOutput | Refusal:
@@ -150,33 +159,49 @@ class Lens:
 
     async def _note_new_files(self) -> GitOutput | Refusal:
         """Into the index, by name only, so that the comparison sees them."""
-        ours = await self.run(["ls-files", "-z"], limit=_LISTING)
-        new = await self.run(["ls-files", "-z", "--others", "--exclude-standard"], limit=_LISTING)
+        ours = await self.run(["ls-files", "-z"], limit=LISTING)
+        new = await self.run(["ls-files", "-z", "--others", "--exclude-standard"], limit=LISTING)
         # What they added is theirs even where it is ignored; their flags are looked at for sparse checkouts alone.
-        theirs = await run_git(["ls-files", "-z", "-t"], cwd=self.tree, limit=_LISTING)
+        theirs = await run_git(["ls-files", "-z", "-t"], cwd=self.tree, limit=LISTING)
         if isinstance(ours, Refusal):
             return ours
         if isinstance(new, Refusal):
             return new
-        known = set(ours.out.split(b"\0"))
-        names = set(new.out.split(b"\0"))
-        if isinstance(theirs, GitOutput):
-            entries = [(entry[:1], entry[2:]) for entry in theirs.out.split(b"\0") if entry]
-            names |= {path for _, path in entries if path not in known}
-            if self.sparse:
-                self.left_out = frozenset(path for tag, path in entries if tag == b"S")
-        return await self._note(sorted(names)[:_MOST_NEW]) or new
+        flags = theirs.out if isinstance(theirs, GitOutput) else b""
+        # Beside the loop: 50,000 names take 20 ms.
+        names, away = await asyncio.to_thread(_new_names, ours.out, new.out, flags)
+        if self.sparse:
+            self.left_out = away
+        return await self._note(names) or new
 
     async def _note(self, names: Sequence[bytes]) -> GitOutput | Refusal | None:
         """Into the index, by name only, those that are on disk; None: there is none."""
-        lines = []
-        for name in names:
-            mode = _mode(os.fsencode(self.tree) + b"/" + name) if name and not gitfacts.of_mailbox(name) else None
-            if mode:
-                lines.append(b"%s %s 0\t%s\0" % (mode, _anything(self.environment), name))
+        lines = await asyncio.to_thread(_index_lines, self.tree, names, _anything(self.environment))
         if not lines:
             return None
-        return await self.run(["update-index", "--add", "--replace", "-z", "--index-info"], input=b"".join(lines))
+        return await self.run(["update-index", "--add", "--replace", "-z", "--index-info"], input=lines)
+
+
+def _changed_names(raw: bytes, away: frozenset[bytes]) -> list[bytes]:
+    return list(dict.fromkeys(name for change in gitfacts.raw_changes(raw, away) for name in change.names))
+
+
+def _new_names(ours: bytes, new: bytes, flagged: bytes) -> tuple[list[bytes], frozenset[bytes]]:
+    """Names that a comparison would not see, as many as are looked at; and those that a sparse checkout left out."""
+    known = set(ours.split(b"\0"))
+    entries = [(entry[:1], entry[2:]) for entry in flagged.split(b"\0") if entry]
+    names = set(new.split(b"\0")).union(path for _, path in entries if path not in known)
+    return sorted(names)[:_MOST_NEW], frozenset(path for tag, path in entries if tag == b"S")
+
+
+def _index_lines(tree: Path, names: Sequence[bytes], object_name: bytes) -> bytes:
+    """What ``update-index`` is told of those that are on disk."""
+    lines = []
+    for name in names:
+        mode = _mode(os.fsencode(tree) + b"/" + name) if name and not gitfacts.of_mailbox(name) else None
+        if mode:
+            lines.append(b"%s %s 0\t%s\0" % (mode, object_name, name))
+    return b"".join(lines)
 
 
 def _anything(environment: Mapping[str, str]) -> bytes:

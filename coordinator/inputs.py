@@ -66,7 +66,6 @@ class ParkAnswered:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterruptAsked:
     turn: TurnId | None
-    queue_waits: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

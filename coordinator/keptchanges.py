@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from coordinator.difftypes import Changes, ChangesFrom, ChangesNote, Diff, FileChange, Remark, TurnSpan
+from coordinator.evidence import as_listed
 from coordinator.patches import sections
 from coordinator.runplace import RunPlace
 
@@ -50,7 +51,7 @@ def kept(place: RunPlace, spans: tuple[TurnSpan, ...] = ()) -> Changes:
 
 def _kept_files(place: RunPlace) -> Iterator[FileChange]:
     text = "" if place.diff is None else place.diff.content.decode("utf-8", "replace")
-    patches = {_as_listed(one.path): one for one in sections(text)}
+    patches = {as_listed(one.path): one for one in sections(text)}
     rows = [] if place.status is None else place.status.content.decode("utf-8", "replace").split("\n")
     for row in rows:
         told = _ROW.fullmatch(row)
@@ -75,11 +76,6 @@ def _kept_files(place: RunPlace) -> Iterator[FileChange]:
             removed=patch.removed,
             was=patch.was,
         )
-
-
-def _as_listed(path: str) -> str:
-    """As the list of files that is kept writes it: on one line."""
-    return path if path.isprintable() else path.encode("unicode_escape").decode("ascii")
 
 
 def kept_diff(place: RunPlace, names: Sequence[bytes]) -> Diff:

@@ -18,8 +18,8 @@ from typing import Final
 
 from coordinator import gitfacts, leftwork
 from coordinator.gitfacts import RepositoryFacts, dirs_of
-from coordinator.githelper import look_at_repository, run_git
-from coordinator.gitlens import Lens, open_lens
+from coordinator.githelper import find_repository, run_git
+from coordinator.gitlens import LISTING, Lens, open_lens
 from coordinator.leftwork import Identity, commit_tree, in_short
 from store.refusal import Refusal
 from store.vocab import RefusalReason
@@ -27,8 +27,6 @@ from store.vocab import RefusalReason
 NOTES: Final = "refs/worktree/footplate/landing"
 """Of one working tree each: another one of the same repository does not see them."""
 _LOCK: Final = "footplate-landing.lock"
-_SECONDS: Final = 300.0
-_LISTING: Final = 64 * 1024 * 1024
 _LARGEST: Final = 64 * 1024 * 1024
 
 cut: Callable[[str], None] = lambda place: None  # noqa: E731 - a place for a test to be killed at
@@ -132,7 +130,7 @@ async def _merge_trees(lens: Lens, ours: str, theirs: str, *, branch: str, targe
     found = await lens.run(
         ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs],
         store=lens.objects,
-        timeout=_SECONDS,
+        timeout=leftwork.SECONDS,
         answers=(0, 1),
     )
     if isinstance(found, Refusal):
@@ -159,10 +157,9 @@ async def land(lens: Lens, target: Target, to: str, *, run: int, message: str) -
     ``lens``: on the target's tree, which was found clean.
     """
     top, into = target.facts.top, target.facts.head
-    raw = await lens.run(["diff", "--raw", "-z", "--no-renames", into, to], limit=_LISTING)
-    if isinstance(raw, Refusal):
-        return raw
-    changes = gitfacts.raw_changes(raw.out)
+    changes = await _changes(lens, into, to)
+    if isinstance(changes, Refusal):
+        return changes
     unfit = await leftwork.filtered(lens, [name for change in changes for name in change.names])
     if unfit is not None:
         return unfit
@@ -183,7 +180,7 @@ async def land(lens: Lens, target: Target, to: str, *, run: int, message: str) -
         return noted
     cut("noted")
     lens.keep_sparse(dirs[0])
-    wrote = await lens.run(["read-tree", "-m", "-u", into, to], index=index, timeout=_SECONDS)
+    wrote = await lens.run(["read-tree", "-m", "-u", into, to], index=index, timeout=leftwork.SECONDS)
     cut("files-written")
     refused = wrote if isinstance(wrote, Refusal) else await asyncio.to_thread(_put, top, index, seen)
     cut("index-put")
@@ -261,13 +258,18 @@ async def recover(top: Path) -> Refusal | None:
     return None
 
 
+async def cut_off_in(repository: Path) -> bool:
+    """Whether a landing left its note there: one question to git, where looking at a repository reads all its files."""
+    listed = await run_git(["for-each-ref", "--count=1", f"{NOTES}/"], cwd=repository)
+    return not isinstance(listed, Refusal) and bool(listed.line)
+
+
 async def recover_in(repository: Path) -> Refusal | None:
     """The same for whoever opens a console there; nothing where a landing is just under way."""
-    facts = await look_at_repository(repository)
-    if isinstance(facts, Refusal):
+    if not await cut_off_in(repository):
         return None
-    listed = await run_git(["for-each-ref", "--count=1", f"{NOTES}/"], cwd=facts.top)
-    if isinstance(listed, Refusal) or not listed.line:
+    facts = await find_repository(repository)
+    if isinstance(facts, Refusal):
         return None
     async with alone(facts.common_dir) as busy:
         return busy or await recover(facts.top)
@@ -284,15 +286,14 @@ async def _put_back(top: Path, began: str, to: str) -> Refusal | None:
         if isinstance(lens, Refusal):
             return lens
         read = await lens.run(["read-tree", began])
-        had = await lens.run(["ls-files", "-z"], limit=_LISTING)
+        had = await lens.run(["ls-files", "-z"], limit=LISTING)
         if isinstance(read, Refusal):
             return read
         if isinstance(had, Refusal):
             return had
-        meant = await lens.run(["diff", "--raw", "-z", "--no-renames", began, to], limit=_LISTING)
-        if isinstance(meant, Refusal):
-            return meant
-        changes = gitfacts.raw_changes(meant.out)
+        changes = await _changes(lens, began, to)
+        if isinstance(changes, Refusal):
+            return changes
         begun = from_ & {name for change in changes for name in change.names}
         begun |= set(await asyncio.to_thread(_there, top, _added(changes)))
         theirs = [name for name in sorted(begun & of_to) if not await _half_written(lens, to, name)]
@@ -304,33 +305,39 @@ async def _put_back(top: Path, began: str, to: str) -> Refusal | None:
         await asyncio.to_thread(_remove, top, begun - known)
         if back:
             written = await lens.run(
-                ["checkout-index", "-f", "-z", "--stdin"], input=b"".join(one + b"\0" for one in back), timeout=_SECONDS
+                ["checkout-index", "-f", "-z", "--stdin"],
+                input=b"".join(one + b"\0" for one in back),
+                timeout=leftwork.SECONDS,
             )
             if isinstance(written, Refusal):
                 return written
         if lens.sparse:
             away = await _left_out(lens)
             await lens.run(["update-index", "--skip-worktree", "-z", "--stdin"], input=away)
-        await lens.run(["update-index", "-q", "--refresh"], answers=(0, 1), timeout=_SECONDS)
+        await lens.run(["update-index", "-q", "--refresh"], answers=(0, 1), timeout=leftwork.SECONDS)
         index = await asyncio.to_thread((Path(lens.environment["GIT_DIR"]) / "index").read_bytes)
     return await asyncio.to_thread(leftwork.put_index, top, index)
 
 
 async def _left_out(lens: Lens) -> bytes:
     """What its own index keeps off the disk."""
-    found = await run_git(["ls-files", "-z", "-t"], cwd=lens.tree, limit=_LISTING)
+    found = await run_git(["ls-files", "-z", "-t"], cwd=lens.tree, limit=LISTING)
     entries = [] if isinstance(found, Refusal) else found.out.split(b"\0")
     return b"".join(entry[2:] + b"\0" for entry in entries if entry[:1] == b"S")
+
+
+async def _changes(lens: Lens, one: str, other: str) -> list[gitfacts.RawChange] | Refusal:
+    """From one commit to another, file by file: what was renamed is gone and is new."""
+    raw = await lens.run(["diff", "--raw", "-z", "--no-renames", one, other], limit=LISTING)
+    return raw if isinstance(raw, Refusal) else gitfacts.raw_changes(raw.out)
 
 
 async def _differing(top: Path, commit: str) -> set[bytes] | Refusal:
     async with open_lens(top) as lens:
         if isinstance(lens, Refusal):
             return lens
-        differ = await lens.compare(commit, ["--raw", "-z"], limit=_LISTING)
-        if isinstance(differ, Refusal):
-            return differ
-        return {name for change in gitfacts.raw_changes(differ.out, lens.left_out) for name in change.names}
+        names = await lens.differing(commit)
+        return names if isinstance(names, Refusal) else set(names)
 
 
 async def _half_written(lens: Lens, to: str, name: bytes) -> bool:

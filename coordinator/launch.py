@@ -7,7 +7,6 @@ ended by the same ladder as any other hold, and its books say so.
 
 import asyncio
 import contextlib
-import logging
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -54,8 +53,6 @@ from store.vocab import (
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
 
-log = logging.getLogger(__name__)
-
 
 async def launch(session: "HeldSession") -> Refusal | None:
     """Start the hold. A refusal means that the run's books are settled already."""
@@ -80,7 +77,7 @@ async def _prepare_tree(session: "HeldSession") -> Terms | Refusal:
     if session.stop_reason is not None:
         return Refusal(RefusalReason.STOPPED)
     terms, house = session.terms, session.house
-    facts = await githelper.look_at_repository(session.tree)
+    facts = await githelper.find_repository(session.tree)
     if isinstance(facts, Refusal):
         return facts
     if mailbox.present(session.tree, session.run_id):
@@ -329,13 +326,13 @@ async def start_agent(session: "HeldSession", *, restart: bool = False) -> Spawn
     session.set_deadline("renew", 0.0)
     session.set_deadline("start", timing.start_timeout)
     for write in opening:
-        session.spawn(_handshake(session, born, write.id, write.data), "handshake")
+        session.spawn(_handshake(born, write.id, write.data), "handshake")
     session.rows = await house.ledger.read(lambda tx: read_rows(tx, session.run_id))
     house.changed()
     return None
 
 
-async def _handshake(session: "HeldSession", supervisor: Supervisor, write: str, data: bytes) -> None:
+async def _handshake(supervisor: Supervisor, write: str, data: bytes) -> None:
     steps.reach(Step.BEFORE_HANDSHAKE)
     with contextlib.suppress(ConnectionError, OSError):
         await supervisor.write(write, data)

@@ -14,13 +14,13 @@ from typing import Final
 
 from coordinator import gitfacts
 from coordinator.githelper import run_git
-from coordinator.gitlens import Lens, open_lens
+from coordinator.gitlens import LISTING, Lens, open_lens
 from coordinator.treepool import UNDER_WAY
 from store.refusal import Fact, Refusal
 from store.vocab import RefusalReason
 
 SECONDS: Final = 300.0
-_LISTING: Final = 64 * 1024 * 1024
+"""For one command of git that reads or writes many files."""
 _GITLINK: Final = b"160000"
 OUR_INDEX: Final = "footplate-index"
 """Beside an index, on its way to be one. A lock that is this very file is ours."""
@@ -67,12 +67,9 @@ async def collect(tree: Path, tip: str, *, message: str, by: Identity) -> Work |
     async with open_lens(tree) as lens:
         if isinstance(lens, Refusal):
             return lens
-        differ = await lens.compare(tip, ["--raw", "-z"], limit=_LISTING)
-        if isinstance(differ, Refusal):
-            return differ
-        names = list(
-            dict.fromkeys(name for change in gitfacts.raw_changes(differ.out, lens.left_out) for name in change.names)
-        )
+        names = await lens.differing(tip)
+        if isinstance(names, Refusal):
+            return names
         unfit = await _unfit(lens, names)
         if unfit is not None:
             return unfit
@@ -90,7 +87,7 @@ async def _commit(lens: Lens, tip: str, names: list[bytes], message: str, by: Id
         if isinstance(done, Refusal):
             return done
     await lens.run(["update-index", "-q", "--refresh"], answers=(0, 1), timeout=SECONDS)
-    left = await lens.run(["ls-files", "-z", "--others", "--modified", "--exclude-standard"], limit=_LISTING)
+    left = await lens.run(["ls-files", "-z", "--others", "--modified", "--exclude-standard"], limit=LISTING)
     if isinstance(left, Refusal):
         return left
     # Written to meanwhile, or too much of it: who removes the tree must not believe that it has everything.
@@ -118,13 +115,13 @@ async def commit_tree(
 
 
 async def _unfit(lens: Lens, names: list[bytes]) -> Refusal | None:
-    others = await lens.run(["ls-files", "-z", "--others", "--exclude-standard"], limit=_LISTING)
+    others = await lens.run(["ls-files", "-z", "--others", "--exclude-standard"], limit=LISTING)
     if isinstance(others, Refusal):
         return others
     inside = [name for name in others.out.split(b"\0") if name.endswith(b"/") and not gitfacts.of_mailbox(name[:-1])]
     if inside:
         return refuse_files(lens.tree, inside, "are repositories of their own")
-    links = await lens.run(["ls-files", "-z", "-s"], limit=_LISTING)
+    links = await lens.run(["ls-files", "-z", "-s"], limit=LISTING)
     if isinstance(links, Refusal):
         return links
     linked = [entry.partition(b"\t")[2] for entry in links.out.split(b"\0") if entry.startswith(_GITLINK)]
@@ -149,7 +146,7 @@ async def filtered(lens: Lens, names: Collection[bytes]) -> Refusal | None:
     """Whether git would pass some of these through a program (large files, encryption) that is not run by us."""
     if not names:
         return None
-    told = await lens.run(["check-attr", "-z", "--stdin", "filter"], input=_lines(names), limit=_LISTING)
+    told = await lens.run(["check-attr", "-z", "--stdin", "filter"], input=_lines(names), limit=LISTING)
     if isinstance(told, Refusal):
         return told
     parts = told.out.split(b"\0")

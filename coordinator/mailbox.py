@@ -57,7 +57,6 @@ class MailboxRead:
     decision_sha256: str = ""
     """Of what was found, also where it is no file that can be read; '' where nothing is."""
     handoff: str | None = None
-    handoff_bytes: bytes | None = None
     handoff_sha256: str = ""
     handoff_problems: tuple[str, ...] = ()
     """Why a handoff that is there was read in part or not at all."""
@@ -90,7 +89,6 @@ def read_mailbox(tree: Path, run: int) -> MailboxRead:
         decision_bytes=decision.data if decision else None,
         decision_sha256=decision.sha256 if decision else "",
         handoff=_handoff(handoff),
-        handoff_bytes=handoff.data if handoff else None,
         handoff_sha256=handoff.sha256 if handoff else "",
         handoff_problems=(f"{HANDOFF} {handoff.problem}",) if handoff and handoff.problem else (),
     )

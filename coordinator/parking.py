@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from coordinator import decisioncodec, deeds, machine, mailbox, parkednote, preamble, steps
 from coordinator.drivers.base import DecisionAsked, QuestionReply
+from coordinator.evidence import mailbox_pieces
 from coordinator.steps import Step
 from store import attention, decisions, evidence
 from store.canonical import digest
 from store.db import Tx
 from store.refusal import Refusal
-from store.vocab import AttentionKind, DecisionKind, DecisionState, EvidenceKind, TurnId, TurnSource
+from store.vocab import AttentionKind, DecisionKind, DecisionState, TurnId, TurnSource
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
@@ -40,13 +41,8 @@ async def look(session: "HeldSession") -> Found:
 
 def book(tx: Tx, session: "HeldSession", found: Found, turn: TurnId | None) -> None:
     """Evidence and decision in the caller's transaction."""
-    redact = session.house.redactor.text
-    if found.read.decision_bytes:
-        text = redact(found.read.decision_bytes.decode("utf-8", "replace"))
-        evidence.add(tx, run=session.run_id, kind=EvidenceKind.MAILBOX, content=text.encode(), note="decision.json")
-    if found.read.handoff is not None:
-        content = redact(found.read.handoff).encode()
-        evidence.add(tx, run=session.run_id, kind=EvidenceKind.HANDOFF, content=content, note="handoff.md")
+    for piece in mailbox_pieces(found.read, session.house.redactor.text):
+        evidence.add(tx, run=session.run_id, kind=piece.kind, content=piece.content, note=piece.note)
     if found.park is not None:
         ask(tx, session, found.park, turn)
 

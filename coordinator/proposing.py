@@ -1,13 +1,15 @@
 """Terms to show before signing: what the operator asked for, the last run here, a preset, and what is found in the
 repository."""
 
+import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
 from coordinator import choosing, continuing, githelper, preamble, rulesfile, standing, treesinuse, worktree
+from coordinator.agreed import terms_of
 from coordinator.api import Proposal, Propose
 from coordinator.choosing import Chosen
 from coordinator.constants import TURN_BYTES
@@ -16,8 +18,8 @@ from coordinator.gitfacts import RepositoryFacts
 from coordinator.house import House
 from coordinator.profiles import Found
 from coordinator.starttypes import TreeReason
-from coordinator.terms import PRESETS, Preset, Terms, TreeKind, parse
-from store import authorizations, runs, signins
+from coordinator.terms import PRESETS, Preset, Terms, TreeKind
+from store import runs, signins
 from store.db import Tx
 from store.refusal import Refusal
 from store.vocab import Billing, Millis, RefusalReason, RunId
@@ -26,19 +28,10 @@ COMPARED = ("agent", "model", "mode", "budget", "max_turns", "working_seconds", 
 """Fields whose difference from the last run in this repository is pointed out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Last:
-    terms: Terms | None = None
-
-
-def last_terms(tx: Tx, repository: str) -> Last:
-    """The terms of the newest run in this repository that can still be read."""
-    for run in runs.listing(tx, repository=repository, limit=5):
-        signed = authorizations.get(tx, run.authorization_id)
-        terms = parse(signed.terms) if signed is not None else None
-        if isinstance(terms, Terms):
-            return Last(terms=terms)
-    return Last()
+def last_terms(tx: Tx, repository: str) -> Terms | None:
+    """The terms of the newest run in this repository, of a few, that can still be read."""
+    told = (terms_of(tx, run) for run in runs.listing(tx, repository=repository, limit=5))
+    return next((terms for terms in told if terms is not None), None)
 
 
 def _preset(name: str | None, default: str) -> Preset:
@@ -61,7 +54,7 @@ async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> P
     if ended is not None:
         last = ended.terms
     else:
-        last = (await house.ledger.read(lambda tx: last_terms(tx, str(facts.top)))).terms
+        last = await house.ledger.read(lambda tx: last_terms(tx, str(facts.top)))
     known = await house.ledger.read(signins.known)
     chosen = choosing.choose_agent(asked.agent, last, house.settings.default_agent, found, known)
     if isinstance(chosen, Refusal):
@@ -87,7 +80,7 @@ async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> P
     seconds = asked.expires_seconds if asked.expires_seconds is not None else int(preset.hours * 3600)
     script = last.script if ended is not None and last is not None else house.settings.practice_script
     last_model = last.model if last is not None and last.agent == profile.name else None
-    rules = standing_rules(house, asked, str(facts.top), chosen)
+    rules = await asyncio.to_thread(standing_rules, house, asked, str(facts.top), chosen)
     if isinstance(rules, Refusal):
         return rules
     holder = await house.ledger.read(lambda tx: treesinuse.holder(tx, str(facts.top)))

@@ -8,14 +8,14 @@ in the file as it is, comments too; what would not read as meant is not written.
 import json
 import os
 import tempfile
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 
-from coordinator import standing
+from coordinator import standing, tomlfiles
+from coordinator.tomlfiles import invalid
 from store.refusal import Refusal
 from store.vocab import RefusalReason
 
@@ -81,7 +81,7 @@ def remove(path: Path, number: int) -> Kept | Refusal:
     lines = text.split("\n")
     heads = [place for place, line in enumerate(lines) if line.strip() == _HEAD]
     if len(heads) != len(kept):
-        return _invalid(path, "", "its tables are not written one below the other; take the rule out by hand")
+        return invalid(path, "", "its tables are not written one below the other; take the rule out by hand")
     begin = heads[number - 1]
     end = heads[number] if number < len(heads) else len(lines)
     # What stands above the next one is the next one's: its comment, and the empty line before that.
@@ -93,42 +93,36 @@ def remove(path: Path, number: int) -> Kept | Refusal:
 
 def _read(path: Path) -> tuple[str, tuple[Kept, ...]] | Refusal:
     """The file as it is written, and as it reads."""
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        return "", ()
-    except UnicodeDecodeError:
-        return _invalid(path, "", "it is not UTF-8 text")
-    except OSError as problem:
-        return _invalid(path, "", f"it cannot be read: {(problem.strerror or str(problem)).lower()}")
+    text = tomlfiles.text_of(path)
+    if isinstance(text, Refusal):
+        return text
+    text = text or ""
     kept = _parse(path, text)
     return kept if isinstance(kept, Refusal) else (text, kept)
 
 
 def _parse(path: Path, text: str) -> tuple[Kept, ...] | Refusal:
-    try:
-        tables: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        return _invalid(path, "", f"it is not TOML: {problem}")
+    tables = tomlfiles.tables_of(path, text)
+    if isinstance(tables, Refusal):
+        return tables
     other = next((key for key in tables if key != "rule"), None)
     if other is not None:
-        return _invalid(path, other, "there is no such key; each rule is a table [[rule]]")
+        return invalid(path, other, "there is no such key; each rule is a table [[rule]]")
     found: list[Kept] = []
     listed = tables.get("rule", [])
     for number, table in enumerate(listed if isinstance(listed, list) else [listed], start=1):
-        try:
-            entry = msgspec.convert(table, _Entry)
-        except msgspec.ValidationError as problem:
-            return _invalid(path, f"rule {number}", str(problem).replace("`", "").lower())
+        entry = tomlfiles.typed(path, f"rule {number}", table, _Entry)
+        if isinstance(entry, Refusal):
+            return entry
         rule = standing.parse(entry.is_)
         if isinstance(rule, Refusal):
-            return _invalid(path, f"rule {number}", str(rule.facts["problem"]))
+            return invalid(path, f"rule {number}", str(rule.facts["problem"]))
         try:
             repository = str(Path(entry.repository).expanduser()) if entry.repository else ""
         except RuntimeError:
-            return _invalid(path, f"rule {number}.repository", "there is no such home folder")
+            return invalid(path, f"rule {number}.repository", "there is no such home folder")
         if repository and not repository.startswith("/"):
-            return _invalid(path, f"rule {number}.repository", "it must be a whole path, or begin with ~")
+            return invalid(path, f"rule {number}.repository", "it must be a whole path, or begin with ~")
         found.append(Kept(text=rule.text, repository=repository, agent=entry.agent))
     return tuple(found)
 
@@ -137,9 +131,9 @@ def _write(path: Path, text: str, meant: tuple[Kept, ...]) -> Refusal | None:
     try:
         data = text.encode()
     except UnicodeEncodeError:
-        return _invalid(path, "", "a name in it is no text")
+        return invalid(path, "", "a name in it is no text")
     if _parse(path, text) != meant:
-        return _invalid(path, "", "it would not read as meant afterwards; change it by hand")
+        return invalid(path, "", "it would not read as meant afterwards; change it by hand")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=".rules-", dir=path.parent)
@@ -147,9 +141,5 @@ def _write(path: Path, text: str, meant: tuple[Kept, ...]) -> Refusal | None:
             new.write(data)
         Path(name).replace(path)
     except OSError as problem:
-        return _invalid(path, "", f"it cannot be written: {(problem.strerror or str(problem)).lower()}")
+        return invalid(path, "", f"it cannot be written: {(problem.strerror or str(problem)).lower()}")
     return None
-
-
-def _invalid(path: Path, key: str, problem: str) -> Refusal:
-    return Refusal(RefusalReason.CONFIG_INVALID, {"file": str(path), "key": key, "problem": problem})

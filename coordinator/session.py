@@ -136,7 +136,6 @@ class HeldSession:
         self.kill_asked = False
         self.stopped_by = ""
         self.gone: SpoolRecord | None = None
-        self.exited: str | None = None
         self.exited_at: Millis | None = None
         self.heard_at: Millis | None = None
         """The time of the newest record of its keeper."""
@@ -181,6 +180,10 @@ class HeldSession:
         """The end of which it was told that it comes, 0 for none; None: not known of the console before."""
         self.finish_over: frozenset[DecisionId] = frozenset()
         """Open decisions over which *finish* was asked once already."""
+        self.looking = asyncio.Lock()
+        """Held while it is looked at what the run changed."""
+        self.looks_asked = self.looks_begun = 0
+        """How often that was asked for, and up to which asking it was begun."""
         self._child_tasks: set[asyncio.Task[None]] = set()
         self._tasks: asyncio.TaskGroup | None = None
 

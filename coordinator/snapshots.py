@@ -22,7 +22,7 @@ from coordinator.terms import Terms, parse
 from store import attention, incarnations, runs, turns
 from store.db import Tx
 from store.refusal import Refusal
-from store.vocab import AttentionKind, MicroUsd, Millis, RunId
+from store.vocab import AttentionKind, Millis, RunId
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
@@ -42,8 +42,6 @@ class Snapshots:
         self._house = house
         self._sessions = sessions
         self._past: dict[RunId, SessionView] = {}
-        self._attention: tuple[attention.AttentionItem, ...] = ()
-        self._today = MicroUsd(0)
         self.newest = ConsoleSnapshot(now=house.clock.now(), operator=house.settings.operator)
         self.recovered = (0, 0)
         self.last_here: Millis | None = None
@@ -108,7 +106,7 @@ class Snapshots:
             return
         try:
             self.repository = await repository_view(repository)
-            if self.repository.dirty_files:
+            if self.repository.dirty_files and await landing.cut_off_in(repository):
                 await landing.recover_in(repository)
                 self.repository = await repository_view(repository)
         except OSError as problem:

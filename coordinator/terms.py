@@ -4,7 +4,7 @@ Pure. The stored form is canonical JSON; the final proof parses it again and com
 that matters for what an agent may do or spend stands here and nowhere else.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 import msgspec
@@ -119,13 +119,3 @@ PRESETS: tuple[Preset, ...] = (
     Preset(name="normal", budget=MicroUsd(5_000_000), max_turns=40, working_seconds=60 * 60, hours=2),
     Preset(name="overnight", budget=MicroUsd(20_000_000), max_turns=200, working_seconds=8 * 3600, hours=12),
 )
-
-
-def with_preset(terms: Terms, preset: Preset, now: Millis) -> Terms:
-    return replace(
-        terms,
-        budget=preset.budget,
-        max_turns=preset.max_turns,
-        working_seconds=preset.working_seconds,
-        expires_at=Millis(now + int(preset.hours * 3_600_000)),
-    )

@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from coordinator.terms import Terms, TreeKind, parse
+from coordinator.agreed import terms_of
+from coordinator.terms import TreeKind
 from coordinator.treepool import Belonging
-from store import authorizations, custody, runs
+from store import custody, runs
 from store.tx import Tx
 from store.vocab import Millis, RunId
 
@@ -23,9 +24,8 @@ def holder(tx: Tx, repository: str) -> RunId | None:
 
 
 def _in_place(tx: Tx, run: runs.Run) -> bool:
-    signed = authorizations.get(tx, run.authorization_id)
-    terms = parse(signed.terms) if signed is not None else None
-    return isinstance(terms, Terms) and terms.tree_kind is TreeKind.IN_PLACE
+    terms = terms_of(tx, run)
+    return terms is not None and terms.tree_kind is TreeKind.IN_PLACE
 
 
 def belonging(tx: Tx) -> Belonging:
@@ -35,8 +35,7 @@ def belonging(tx: Tx) -> Belonging:
         if run.ended_at is None or run.ended_at > tx.now - RESTS:
             trees.add(run.tree)
             theirs.add(run.id)
-            signed = authorizations.get(tx, run.authorization_id) if run.ended_at is None else None
-            terms = parse(signed.terms) if signed is not None else None
-            if isinstance(terms, Terms):
+            terms = terms_of(tx, run) if run.ended_at is None else None
+            if terms is not None:
                 trees.add(terms.tree)
     return Belonging(trees=frozenset(trees - {""}), runs=frozenset(theirs))

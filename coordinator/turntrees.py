@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from coordinator import gitfacts
-from coordinator.gitlens import Lens, open_lens
+from coordinator import gitfacts, githelper
+from coordinator.api import ChangedFile
+from coordinator.gitlens import LISTING, Lens, open_lens
 from store.refusal import Refusal
 
 log = logging.getLogger(__name__)
@@ -27,7 +28,6 @@ MOST_BYTES: Final = 256 * 1024 * 1024
 """Of one run; then nothing more is noted."""
 PATIENCE: Final = 5.0
 """Seconds that a start waits for what was changed before it to be noted."""
-_LISTING: Final = 64 * 1024 * 1024
 _FOLDER: Final = "trees"
 
 
@@ -77,29 +77,37 @@ async def begin(folder: Path, tree: Path, head: str, *, clean: bool) -> None:
         log.warning("the tree at the beginning was not noted within %s s", PATIENCE)
 
 
-async def note(folder: Path, tree: Path, head: str, *, turn: int) -> None:
-    """Note the tree as it is now, once for each turn. A failure here is no failure of the run: it is logged."""
+async def note(folder: Path, tree: Path, head: str, *, turn: int | None) -> tuple[ChangedFile, ...] | Refusal:
+    """Note the tree as it is now, once for each turn, and say what differs from ``head``: a tree is read once for both.
+
+    ``turn`` None: only looked at. That it is not noted is no failure of the run: it is logged.
+    """
     before = await asyncio.to_thread(noted, folder)
-    if any(one.turn == turn for one in before) or await asyncio.to_thread(_weight, folder) > MOST_BYTES:
-        return
+    if turn is None or any(one.turn == turn for one in before) or await asyncio.to_thread(_weight, folder) > MOST_BYTES:
+        return await githelper.changed_files(tree, head)
     try:
         store = await asyncio.to_thread(_furnish, folder)
         async with open_lens(tree, beside=(store,)) as lens:
-            made = lens if isinstance(lens, Refusal) else await _made(lens, store, head, turn)
+            if isinstance(lens, Refusal):
+                return lens
+            differ = await lens.compare(head, githelper.LISTED, limit=LISTING)
+            if isinstance(differ, Refusal):
+                return differ
+            made = await _made(lens, differ.out, store, turn)
+            found = await asyncio.to_thread(gitfacts.parse_changes, differ.out, lens.left_out)
     except OSError as problem:
         log.warning("the tree after turn %s was not noted: %s", turn, problem)
-        return
+        return await githelper.changed_files(tree, head)
     if isinstance(made, Refusal):
         log.warning("the tree after turn %s was not noted: %s", turn, dict(made.facts))
-        return
-    await asyncio.to_thread(_append, folder, made)
+    else:
+        await asyncio.to_thread(_append, folder, made)
+    return found
 
 
-async def _made(lens: Lens, store: Path, head: str, turn: int) -> NotedTree | Refusal:
-    differ = await lens.compare(head, ["--raw", "-z"], limit=_LISTING)
-    if isinstance(differ, Refusal):
-        return differ
-    names = [name for change in gitfacts.raw_changes(differ.out, lens.left_out) for name in change.names]
+async def _made(lens: Lens, differ: bytes, store: Path, turn: int) -> NotedTree | Refusal:
+    changes = await asyncio.to_thread(gitfacts.raw_changes, differ, lens.left_out)
+    names = [name for change in changes for name in change.names]
     small, large = await asyncio.to_thread(_by_size, lens.tree, names)
     if len(small) > MOST_FILES:
         large, small = large + small[MOST_FILES:], small[:MOST_FILES]

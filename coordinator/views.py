@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -71,23 +72,7 @@ def readable_view(decision: decisions.Decision, rule_uses: int = 0) -> DecisionV
     try:
         return decision_view(decision, rule_uses)
     except (msgspec.DecodeError, UnicodeEncodeError):
-        return DecisionView(
-            id=decision.id,
-            run=decision.run,
-            turn=decision.turn,
-            kind=decision.kind,
-            state=decision.state,
-            revision=decision.revision,
-            payload_hash=decision.payload_hash,
-            title=decision.title,
-            subject=decision.subject,
-            asked_at=decision.asked_at,
-            answered_by=decision.answered_by,
-            answered_at=decision.answered_at,
-            delivered_at=decision.delivered_at,
-            request=decision.request,
-            note=decision.note,
-        )
+        return _of_row(decision)
 
 
 def decision_view(decision: decisions.Decision, rule_uses: int = 0) -> DecisionView:
@@ -95,17 +80,9 @@ def decision_view(decision: decisions.Decision, rule_uses: int = 0) -> DecisionV
     answer = ""
     if decision.answer:
         answer = decisioncodec.words(decisioncodec.decode_answer(decision.answer), asked)
-    return DecisionView(
-        id=decision.id,
-        run=decision.run,
-        turn=decision.turn,
-        kind=decision.kind,
-        state=decision.state,
-        revision=decision.revision,
-        payload_hash=decision.payload_hash,
-        title=decision.title,
+    return replace(
+        _of_row(decision),
         subject=asked.subject,
-        asked_at=decision.asked_at,
         tool=asked.tool,
         input=asked.input,
         why=asked.why,
@@ -117,6 +94,21 @@ def decision_view(decision: decisions.Decision, rule_uses: int = 0) -> DecisionV
         agent=asked.agent,
         offers=offering.offered(asked),
         answer=answer,
+    )
+
+
+def _of_row(decision: decisions.Decision) -> DecisionView:
+    return DecisionView(
+        id=decision.id,
+        run=decision.run,
+        turn=decision.turn,
+        kind=decision.kind,
+        state=decision.state,
+        revision=decision.revision,
+        payload_hash=decision.payload_hash,
+        title=decision.title,
+        subject=decision.subject,
+        asked_at=decision.asked_at,
         answered_by=decision.answered_by,
         answered_at=decision.answered_at,
         delivered_at=decision.delivered_at,

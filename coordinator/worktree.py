@@ -15,7 +15,7 @@ from typing import Final
 
 from coordinator import leftwork, treepool
 from coordinator.gitfacts import RepositoryFacts, dirs_of, text
-from coordinator.githelper import changed_files, look_at_repository, run_git
+from coordinator.githelper import changed_files, find_repository, run_git
 from coordinator.gitlens import open_lens
 from coordinator.parkednote import ROOT
 from coordinator.terms import TreeKind
@@ -105,7 +105,7 @@ async def _turn_to(facts: RepositoryFacts, tree: Path, branch: str, head: str, o
 async def at_branch(facts: RepositoryFacts, tree: Path, branch: str, head: str) -> Refusal | None:
     """A tree for a branch that is there, and that no other tree has. One that was not written to its end is so now."""
     if not is_free(tree):
-        begun = await look_at_repository(tree)
+        begun = await find_repository(tree)
         if isinstance(begun, Refusal) or begun.top != tree or (begun.branch, begun.head) != (branch, head):
             return None
         changed = await changed_files(tree, head)
@@ -130,7 +130,7 @@ def _keep_patterns(facts: RepositoryFacts, tree: Path) -> None:
 
 async def again(facts: RepositoryFacts, tree: Path) -> PreparedTree | Refusal:
     """A tree that a run before had of its own, as it stands now. ``facts``: of the repository that it belongs to."""
-    found = await look_at_repository(tree)
+    found = await find_repository(tree)
     if isinstance(found, Refusal):
         return found
     if found.top != tree or found.common_dir != facts.common_dir:

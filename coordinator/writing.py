@@ -5,7 +5,6 @@ spool's records, not from the answer to the call; the answer matters only where 
 """
 
 import contextlib
-import logging
 from typing import TYPE_CHECKING
 
 from coordinator import machine, settling, steps
@@ -19,8 +18,6 @@ from store.vocab import EndReason, TurnId
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
-
-log = logging.getLogger(__name__)
 
 
 async def write_turn(session: "HeldSession", turn: TurnId, data: bytes) -> bool:

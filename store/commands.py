@@ -59,10 +59,6 @@ UPDATE commands SET state = :state, answer = :answer, ended_at = :now
 WHERE id = :id AND state IN ({moves.sources(moves.COMMAND, CommandState.DONE)}) RETURNING {columns(Command)}
 """
 # Nobody took it in time.
-EXPIRE: Final = f"""
-UPDATE commands SET state = '{CommandState.EXPIRED}', ended_at = :now
-WHERE state = '{_ASKED}' AND asked_at < :before RETURNING {columns(Command)}
-"""
 
 
 def _chain(row: Command) -> RunId | Literal[0]:
@@ -97,10 +93,3 @@ def finish(tx: Tx, *, id: int, state: CommandState, answer: str) -> Command | No
     if row is not None:
         entries.note(tx, _chain(row), f"command.{state}", row, "state", "answer", "ended_at")
     return row
-
-
-def expire(tx: Tx, before: Millis) -> list[Command]:
-    rows = many(tx, Command, EXPIRE, {"before": before, "now": tx.now})
-    for row in rows:
-        entries.note(tx, _chain(row), "command.expired", row, "state", "ended_at")
-    return rows

@@ -95,11 +95,6 @@ RUN: Final[Mapping[RunOutcome | None, frozenset[RunOutcome]]] = {
 """A run has no outcome, then exactly one."""
 
 
-def into(table: Moves[S], to: S) -> frozenset[S]:
-    """The states from which ``to`` can be reached."""
-    return frozenset(state for state, targets in table.items() if to in targets)
-
-
 def sources(table: Moves[S], to: S) -> str:
     """The same for a statement: ``'recorded', 'written'``. Values of our own enums, never text from outside."""
     return ", ".join(f"'{state.value}'" for state in table if to in table[state])

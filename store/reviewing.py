@@ -301,7 +301,6 @@ SIZES: Final[Mapping[str, str]] = {
     "events": "SELECT sum(events) FROM runs",
     "entries": "SELECT max(seq) FROM entries",
     "evidence": "SELECT count(*) FROM evidence",
-    "evidence_bytes": "SELECT sum(size) FROM evidence",
     "oldest": "SELECT min(created_at) FROM runs",
     "newest": "SELECT max(created_at) FROM runs",
 }

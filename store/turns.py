@@ -134,11 +134,6 @@ UPDATE turns SET state = '{TurnState.UNCERTAIN}', ended_at = :now, events_hash =
   cost_known = :cost_known
 WHERE id = :id AND state IN ({moves.sources(moves.TURN, TurnState.UNCERTAIN)}) RETURNING {columns(Turn)}
 """
-# The truth about a guessed or unknown cost has come; what the agent reported is never changed.
-REPRICE: Final = f"""
-UPDATE turns SET cost = :cost, cost_known = '{CostKnowledge.REPORTED}', cumulative = coalesce(:cumulative, cumulative)
-WHERE id = :id AND cost_known IN ('{CostKnowledge.GUESS}', '{CostKnowledge.UNKNOWN}') RETURNING {columns(Turn)}
-"""
 # What a run has used of its terms. A cancelled turn never reached the agent.
 SPEND: Final = f"""
 SELECT coalesce(sum(cost), 0), count(*), coalesce(sum(cost_known = '{CostKnowledge.UNKNOWN}'), 0),
@@ -152,11 +147,6 @@ SELECT coalesce(sum(turns.cost), 0) FROM turns JOIN runs ON runs.id = turns.run
 WHERE turns.cost IS NOT NULL AND turns.ended_at >= :since AND runs.billing = :billing
   AND runs.reason IS NOT 'imported'
   AND (:agent IS NULL OR runs.agent = :agent)
-"""
-# The agent's own total, as last heard from this process of it.
-LAST_CUMULATIVE: Final = """
-SELECT cumulative FROM turns WHERE run = :run AND generation = :generation AND cumulative IS NOT NULL
-ORDER BY ended_at DESC, n DESC LIMIT 1
 """
 
 
@@ -308,14 +298,6 @@ def _ended(tx: Tx, row: Turn | None, seen: events.EventsDigest, *changed: str) -
     return row
 
 
-def reprice(tx: Tx, *, id: TurnId, cost: MicroUsd, cumulative: MicroUsd | None = None) -> Turn | None:
-    """Put the agent's own figure in the place of a guess. The turn's state does not change."""
-    row = one(tx, Turn, REPRICE, {"id": id, "cost": cost, "cumulative": cumulative})
-    if row is not None:
-        entries.note(tx, row.run, "turn.repriced", row, "cost", "cost_known", "cumulative")
-    return row
-
-
 def spend(tx: Tx, run: RunId) -> Spend:
     money, count, unknown, guessed = tx.conn.execute(SPEND, {"run": run}).fetchone()
     return Spend(money=MicroUsd(money), turns=count, unknown=unknown, guessed=MicroUsd(guessed))
@@ -325,8 +307,3 @@ def spent_since(tx: Tx, *, since: Millis, billing: Billing = Billing.KEY, agent:
     """Money of turns that ended since then, for the pools of a day and a month."""
     row = tx.conn.execute(SPENT_SINCE, {"since": since, "billing": billing, "agent": agent}).fetchone()
     return MicroUsd(row[0])
-
-
-def last_cumulative(tx: Tx, run: RunId, generation: int) -> MicroUsd | None:
-    row = tx.conn.execute(LAST_CUMULATIVE, {"run": run, "generation": generation}).fetchone()
-    return None if row is None else MicroUsd(row[0])

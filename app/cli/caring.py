@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
+from app.cli.options import Json
 
 
 def add_to(program: typer.Typer) -> None:

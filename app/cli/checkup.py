@@ -21,10 +21,10 @@ from app import wording
 from app.cli import agentlist
 from app.cli.agentlist import AgentLine
 from app.cli.glyphs import width_of_glyphs
-from app.config import invalid, load, unknown_agent
+from app.config import load, unknown_agent
 from app.main import VERSION
 from app.paths import Paths, find
-from coordinator import profiles, rulesfile
+from coordinator import profiles, rulesfile, tomlfiles
 from coordinator.clock import RealClock
 from coordinator.supervisor import cgroup
 from store.refusal import Refusal
@@ -123,7 +123,7 @@ def _configuration(paths: Paths) -> Finding:
     nobody = next((number for number, one in enumerate(rules, 1) if one.agent and one.agent not in names), None)
     if nobody is not None:
         there_is = f"there is no agent of that name, there are {', '.join(sorted(names))}"
-        return _from_refusal("configuration", invalid(paths.rules_file, f"rule {nobody}.agent", there_is))
+        return _from_refusal("configuration", tomlfiles.invalid(paths.rules_file, f"rule {nobody}.agent", there_is))
     there = [str(file) for file in (paths.config_file, paths.agents_file, paths.rules_file) if file.exists()]
     return Finding(what="configuration", level=Level.OK, found=", ".join(there) or "defaults (no file)")
 

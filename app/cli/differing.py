@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.options import Run
+
 if TYPE_CHECKING:
     from coordinator.api import Changes, Diff, FileChange
 
@@ -20,7 +22,7 @@ def add_to(program: typer.Typer) -> None:
 
 
 def diff(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's number, as ls shows it.")],
+    run: Run,
     files: Files = None,
     turn: Annotated[int | None, typer.Option("--turn", min=1, help="Only what changed in this turn.")] = None,
     stat: Annotated[bool, typer.Option("--stat", help="The files, with how many lines.")] = False,

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.options import Json, Run
+
 if TYPE_CHECKING:
     from app.cli.surroundings import Surroundings
     from coordinator.api import Extend
     from coordinator.recording import EffectiveLimits
     from coordinator.terms import Terms
     from store.vocab import Millis, RunId
-
-Json = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
-Run = Annotated[str, typer.Argument(metavar="RUN", help="The run's number, as ls shows it.")]
 
 
 def add_to(program: typer.Typer) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.options import Json
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from coordinator.review.checking import Beside, Checked
     from store.verify import Noted
 
-Json = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
 _DAY_MS = 86_400_000
 _LONGEST_DAYS = 36_500
 
@@ -122,12 +123,12 @@ def _check(ledger: Path, beside: "Beside", mark: "Mark | None", head: "Noted | N
     from store.db import read_ledger
 
     clock = RealClock()
-    painter = _Painter("checked", clock.monotonic)
+    share = _Share("checked", clock.monotonic)
     try:
         with read_ledger(ledger, now=clock.now) as tx:
-            return checking.check(tx, beside, mark=mark, noted=head, progress=painter.paint)
+            return checking.check(tx, beside, mark=mark, noted=head, progress=share.tell)
     finally:
-        painter.wipe()
+        share.wipe()
 
 
 def _tell_checked(checked: "Checked") -> None:
@@ -328,7 +329,7 @@ def _carry_out(here: "Surroundings", places: "Places", planned: "Plan", *, keep_
         ledger_id=RealIds().secret,
         live_elsewhere=lambda: housekeeping.console_lives(places.ledger, clock.now),
     )
-    painter = _Painter("dropped", clock.monotonic)
+    share = _Share("dropped", clock.monotonic)
     try:
         with BulkLedger.opened(opening) as ledger:
             return housekeeping.carry_out(
@@ -338,10 +339,10 @@ def _carry_out(here: "Surroundings", places: "Places", planned: "Plan", *, keep_
                 operator=here.operator,
                 month_began=periods(clock.now())[1],
                 keep_evidence=keep_evidence,
-                tell=painter.paint,
+                tell=share.tell,
             )
     finally:
-        painter.wipe()
+        share.wipe()
 
 
 # -------------------------------------------------------------------------------------------------------------- backup
@@ -375,13 +376,13 @@ def backup(
     if Path(f"{target}-wal").exists():
         raise Leave(Code.REFUSED, f"{shown} is a ledger that somebody has open; choose another name.")
     clock = RealClock()
-    painter = _Painter("copied", clock.monotonic)
+    share = _Share("copied", clock.monotonic)
     try:
-        made = back_up(paths.ledger, target, now=clock.now, replace=force, progress=painter.paint)
+        made = back_up(paths.ledger, target, now=clock.now, replace=force, progress=share.tell)
     except FileExistsError:
         raise taken from None
     finally:
-        painter.wipe()
+        share.wipe()
     if isinstance(made, Difference):
         said = printing.one_line(wording.difference(made), 1000)
         raise Leave(
@@ -397,36 +398,15 @@ def backup(
     return Code.DONE
 
 
-class _Painter:
-    """How far it is, on one line of a terminal; nowhere else is it of use."""
-
-    EVERY = 0.1
+class _Share:
+    """How much of it is done, in per cent."""
 
     def __init__(self, what: str, monotonic: "Callable[[], float]") -> None:
-        import sys
+        from app.cli.progressline import ProgressLine
 
         self._what = what
-        self._monotonic = monotonic
-        self._terminal = sys.stderr.isatty()
-        self._next = monotonic() + 5 * self.EVERY
-        self._width = 0
+        self._line = ProgressLine(monotonic, after=0.5)
+        self.wipe = self._line.wipe
 
-    def paint(self, done: int, of: int) -> None:
-        import sys
-
-        at = self._monotonic()
-        if not self._terminal or at < self._next:
-            return
-        self._next = at + self.EVERY
-        said = f"{min(99, 100 * done // of) if of else 0}% {self._what}"
-        sys.stderr.write(f"\r{said.ljust(self._width)}")
-        sys.stderr.flush()
-        self._width = max(self._width, len(said))
-
-    def wipe(self) -> None:
-        import sys
-
-        if self._width:
-            sys.stderr.write(f"\r{' ' * self._width}\r")
-            sys.stderr.flush()
-            self._width = 0
+    def tell(self, done: int, of: int) -> None:
+        self._line.paint(lambda: f"{min(99, 100 * done // of) if of else 0}% {self._what}")

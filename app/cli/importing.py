@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.options import Json
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from app.cli.progressline import ProgressLine
     from coordinator.review.importing.importer import Progress, Report
-
-PAINT_EVERY = 0.1
-"""Seconds between two pictures of the progress."""
 
 
 def add_to(program: typer.Typer) -> None:
@@ -26,7 +24,7 @@ def import_(
         ),
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be imported, and write nothing.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Answer as JSON.")] = False,
+    json: Json = False,
 ) -> int:
     """Read in the transcripts that Claude Code and Codex keep themselves, as runs marked imported; nothing twice."""
     import os
@@ -35,6 +33,7 @@ def import_(
     from app.cli import exits, printing
     from app.cli.exits import Code, refused, usage
     from app.cli.opening import refuse_inside_a_hold
+    from app.cli.progressline import ProgressLine
     from app.cli.surroundings import surroundings
     from app.wiring import machine_id
     from coordinator import pricefile
@@ -67,16 +66,17 @@ def import_(
         dry=dry_run,
     )
     clock = RealClock()
-    painter = _Painter(clock.monotonic)
-    importer = Importer(wish, clock, RealIds(), painter.paint)
+    shown = ProgressLine(clock.monotonic)
+    seen = _Seen(shown)
+    importer = Importer(wish, clock, RealIds(), seen.tell)
     try:
         report = importer.run()
     except KeyboardInterrupt:
-        painter.wipe()
-        exits.note(wording.interrupted(painter.turns))
+        shown.wipe()
+        exits.note(wording.interrupted(seen.turns))
         return Code.INTERRUPTED
     finally:
-        painter.wipe()
+        shown.wipe()
     for one in report.problems:
         exits.note(wording.trouble(one, printing.one_line(str(one.path), 500)))
     if json:
@@ -155,37 +155,15 @@ def _as_data(report: "Report", *, dry: bool, dated: str) -> dict[str, object]:
     }
 
 
-class _Painter:
-    """The progress on one line of a terminal; nowhere else is it of use."""
+class _Seen:
+    """What was read in so far, shown as it grows."""
 
-    def __init__(self, monotonic: "Callable[[], float]") -> None:
-        import sys
-
+    def __init__(self, line: "ProgressLine") -> None:
         self.turns = 0
-        self._terminal = sys.stderr.isatty()
-        self._monotonic = monotonic
-        self._next = 0.0
-        self._width = 0
+        self._line = line
 
-    def paint(self, now: "Progress") -> None:
-        import sys
-
+    def tell(self, now: "Progress") -> None:
         from app import wording_importing as wording
 
         self.turns = now.turns
-        at = self._monotonic()
-        if not self._terminal or at < self._next:
-            return
-        self._next = at + PAINT_EVERY
-        said = wording.progress(now)
-        sys.stderr.write(f"\r{said.ljust(self._width)}")
-        sys.stderr.flush()
-        self._width = len(said)
-
-    def wipe(self) -> None:
-        import sys
-
-        if self._width:
-            sys.stderr.write(f"\r{' ' * self._width}\r")
-            sys.stderr.flush()
-            self._width = 0
+        self._line.paint(lambda: wording.progress(now))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.options import Json, Run
+
 if TYPE_CHECKING:
     from app.cli.overview import RunLine
-
-Json = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
 
 
 def add_to(program: typer.Typer) -> None:
@@ -87,7 +87,7 @@ def attention(json: Json = False) -> None:
 
 
 def show(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's number, as ls shows it.")],
+    run: Run,
     transcript: Annotated[bool, typer.Option("--transcript", help="All that was said and done.")] = False,
     json: Json = False,
 ) -> None:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.options import Json
+
 if TYPE_CHECKING:
     from coordinator.review.types import RunFilter, SearchHit, SpendBy, SpendRow
 
-Json = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
 Ledger = Annotated[str, typer.Option("--ledger", help="Another ledger, or a bundle.")]
 
 GROUPS = ("day", "repository", "agent", "model", "run", "turn")

@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.options import Json
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.cli.surroundings import Surroundings
 
-Json = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
 _VERBS = ("ls", "add", "rm")
 
 
@@ -115,7 +116,7 @@ def _add(here: "Surroundings", what: "Sequence[str]", *, repo: str, agent: str, 
         raise usage(f"--agent {agent!r} is not one of {', '.join(names)}.")
     repository = ""
     if repo:
-        facts = asyncio.run(githelper.look_at_repository(opening.repository_path(repo)))
+        facts = asyncio.run(githelper.find_repository(opening.repository_path(repo)))
         if isinstance(facts, Refusal):
             raise refused(facts, as_json=as_json)
         repository = str(facts.top)

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.options import Json, Run
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -11,9 +13,6 @@ if TYPE_CHECKING:
     from app.cli.surroundings import Surroundings
     from coordinator.drivers.base import Answer
     from store.decisions import Decision
-
-Json = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
-Run = Annotated[str, typer.Argument(metavar="RUN", help="The run's number, as ls shows it.")]
 
 
 def add_to(program: typer.Typer) -> None:

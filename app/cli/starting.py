@@ -4,6 +4,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.startoptions import (
+    Budget,
+    Expires,
+    Json,
+    Mode,
+    Model,
+    Plain,
+    Preset,
+    Script,
+    Turns,
+    Work,
+    Yes,
+    refuse_json_on_a_screen,
+)
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -32,13 +47,13 @@ def start(
     ] = None,
     agent: Annotated[str | None, typer.Option(help="Which agent; footplate agents lists them.")] = None,
     repo: Annotated[str, typer.Option(metavar="DIR", help="The repository to work in.")] = ".",
-    preset: Annotated[str | None, typer.Option(help="quick, normal or overnight.")] = None,
-    budget: Annotated[str | None, typer.Option(help="Money at most, as 5usd.")] = None,
-    turns: Annotated[int | None, typer.Option(help="Turns at most.")] = None,
-    work: Annotated[str | None, typer.Option(help="Working time at most, as 90m; waiting for you is none.")] = None,
-    expires: Annotated[str | None, typer.Option(help="For how long (2h), or until when today (18:30).")] = None,
-    model: Annotated[str | None, typer.Option(help="The agent's model.")] = None,
-    mode: Annotated[str | None, typer.Option(help="The agent's mode.")] = None,
+    preset: Preset = None,
+    budget: Budget = None,
+    turns: Turns = None,
+    work: Work = None,
+    expires: Expires = None,
+    model: Model = None,
+    mode: Mode = None,
     worktree: Annotated[bool, typer.Option("--worktree", help="On a new tree beside yours.")] = False,
     in_place: Annotated[bool, typer.Option("--in-place", help="In your own tree.")] = False,
     no_preamble: Annotated[
@@ -48,12 +63,10 @@ def start(
         list[str] | None, typer.Option(metavar="RULE", help="One more standing rule: 'allow command pytest'.")
     ] = None,
     no_rules: Annotated[bool, typer.Option("--no-rules", help="Without the standing rules that are kept.")] = False,
-    script: Annotated[str, typer.Option(help="The practice agent's script.")] = "",
-    plain: Annotated[
-        bool, typer.Option("--plain", help="Without a screen: lines of text, commands from stdin.")
-    ] = False,
-    json: Annotated[bool, typer.Option("--json", help="With --plain: JSON lines.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Start under these terms without asking.")] = False,
+    script: Script = "",
+    plain: Plain = False,
+    json: Json = False,
+    yes: Yes = False,
 ) -> int:
     """Start a run under terms that you see first."""
     from dataclasses import replace
@@ -63,8 +76,7 @@ def start(
 
     if worktree and in_place:
         raise usage("--worktree and --in-place exclude each other; give one.")
-    if json and not plain:
-        raise usage("--json goes with --plain: the console has no JSON.")
+    refuse_json_on_a_screen(plain=plain, json=json)
     asked = propose_from(
         repository=opening.repository_path(repo),
         agent=agent,
@@ -132,18 +144,16 @@ def propose_from(
 
 def demo(
     plain: Annotated[bool, typer.Option("--plain", help="Without a screen.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="With --plain: JSON lines.")] = False,
+    json: Json = False,
 ) -> int:
     """Try it with the practice agent, in a scratch repository: no account, no money, nothing of yours is touched."""
     import tempfile
     from pathlib import Path
 
     from app.cli import opening
-    from app.cli.exits import usage
     from coordinator.rehearsal.scratch import make_scratch_repository
 
-    if json and not plain:
-        raise usage("--json goes with --plain: the console has no JSON.")
+    refuse_json_on_a_screen(plain=plain, json=json)
     with tempfile.TemporaryDirectory(prefix="footplate-demo-", ignore_cleanup_errors=True) as folder:
         repository = make_scratch_repository(Path(folder) / "shop")
         if plain:

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.options import Json
+
 if TYPE_CHECKING:
     from app.cli.surroundings import Surroundings
     from coordinator.passing import Passed
@@ -20,7 +22,7 @@ def sweep(
         str | None, typer.Option(metavar="RUN", help="Close this run's books, though its end cannot be proven.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="With --settle: without asking.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Answer as JSON.")] = False,
+    json: Json = False,
 ) -> int:
     """Settle what consoles that are gone have left; what is held and lives on stays as it is."""
     from app.cli import elsewhere, exits, opening, printing

@@ -4,13 +4,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.options import Json
+
 if TYPE_CHECKING:
     from app.cli.surroundings import Surroundings
     from coordinator.api import TreeView
     from store.refusal import Refusal
     from store.vocab import RunId
 
-Json = Annotated[bool, typer.Option("--json", help="Answer as JSON.")]
+_AT_ONCE = 4
+"""Trees looked at side by side: git mostly waits for its files."""
 _VERBS = ("keep", "merge", "pick", "shell", "discard", "restore")
 
 
@@ -102,14 +105,18 @@ def _listing(here: "Surroundings", *, as_json: bool) -> int:
     from app.wording_trees import tree_state
     from coordinator import disposing
     from coordinator.api import TreeView
+    from store.refusal import Refusal
+    from store.vocab import RunId
 
     async def look() -> list[TreeView]:
-        found = []
-        for run in own_trees(here.paths):
-            view = await disposing.look(Books(here.paths), run)
-            if isinstance(view, TreeView) and (view.tree or view.branch or view.discarded_at):
-                found.append(view)
-        return found
+        books, few = Books(here.paths), asyncio.Semaphore(_AT_ONCE)
+
+        async def one(run: RunId) -> TreeView | Refusal:
+            async with few:
+                return await disposing.look(books, run)
+
+        seen = await asyncio.gather(*map(one, own_trees(here.paths)))
+        return [view for view in seen if isinstance(view, TreeView) and (view.tree or view.branch or view.discarded_at)]
 
     views = asyncio.run(look())
     if as_json:

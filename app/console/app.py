@@ -165,7 +165,7 @@ class FootplateApp(TerminalApp):
 
     def on_edited(self, message: Edited) -> None:
         if message.writing == "composer":
-            self.deeds.edited(message.text)
+            self.deeds.edited()
             if len(message.text) == 1 and message.text in "123456789" and self.drive.card.shown:
                 # Right for who writes; whoever meant the card must not wait for an answer that was none.
                 key = self.drive.glyphs.waiting_key

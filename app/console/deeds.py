@@ -311,7 +311,7 @@ class Deeds:
         if isinstance(reply, Started):
             await self.viewing.view(reply.run)
 
-    def edited(self, text: str) -> None:
+    def edited(self) -> None:
         self.drafts.edited()
         self.starting.edited()
         self.completing.edited()

@@ -3,7 +3,7 @@
 Nothing starts from the composer: its Enter shows the terms, and only the terms' own Enter starts.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.console.screens.fields import Field, Fields
@@ -23,27 +23,6 @@ if TYPE_CHECKING:
 TITLE_CELLS = 48
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """What the operator changed from what would be proposed."""
-
-    agent: str | None = None
-    preset: str | None = None
-    budget: MicroUsd | None = None
-    max_turns: int | None = None
-    working_seconds: int | None = None
-    expires_seconds: int | None = None
-    model: str | None = None
-    mode: str | None = None
-    worktree: bool | None = None
-    preamble: bool = True
-    rules: tuple[str, ...] | None = None
-    """Exactly these standing rules; None: those that are kept."""
-    title: str = ""
-    fresh: bool | None = None
-    """Of a session that is continued: in a new conversation, or in its own."""
-
-
 def title_from(brief: str) -> str:
     """The first sentence or line, short: what the list will call it."""
     first = next((row for row in brief.split("\n") if row.strip()), "")
@@ -54,14 +33,21 @@ def title_from(brief: str) -> str:
     return cut + "…"
 
 
+def unchanged(*, preamble: bool) -> Propose:
+    """Nothing is wished for but what would be proposed anyway; what to do, and where, is said when it is asked for."""
+    return Propose(instruction="", repository="", preamble=preamble)
+
+
 class Starting:
     def __init__(self, deeds: "Deeds") -> None:
         self._deeds = deeds
         options = deeds.app.options
         self._target: RunId | None = None
         """The ended session that is to be continued; None: a new one."""
-        new = Wishes(agent=options.agent, preset=options.preset, preamble=options.preamble)
-        self._wanted: dict[RunId | None, Wishes] = {None: new}
+        new = replace(unchanged(preamble=options.preamble), agent=options.agent, preset=options.preset)
+        self._wanted: dict[RunId | None, Propose] = {None: new}
+        self._titles: dict[RunId | None, str] = {}
+        """As the operator wrote them; a session without one is called by its brief."""
         self._brief = ""
         """What the terms that are shown were asked for with."""
         self._silent: RunId | None = None
@@ -72,11 +58,11 @@ class Starting:
         self._announced: frozenset[str] = frozenset()
 
     @property
-    def _wishes(self) -> Wishes:
-        return self._wanted.get(self._target) or Wishes(preamble=self._deeds.app.options.preamble)
+    def _wishes(self) -> Propose:
+        return self._wanted.get(self._target) or unchanged(preamble=self._deeds.app.options.preamble)
 
     @_wishes.setter
-    def _wishes(self, wishes: Wishes) -> None:
+    def _wishes(self, wishes: Propose) -> None:
         self._wanted[self._target] = wishes
 
     def may_go_on(self, run: RunId) -> None:
@@ -110,23 +96,7 @@ class Starting:
         self._busy = True
         try:
             reply = await self._deeds.order(
-                Propose(
-                    instruction=brief,
-                    repository=self._deeds.repository,
-                    agent=wishes.agent,
-                    preset=wishes.preset,
-                    budget=wishes.budget,
-                    max_turns=wishes.max_turns,
-                    working_seconds=wishes.working_seconds,
-                    expires_seconds=wishes.expires_seconds,
-                    model=wishes.model,
-                    mode=wishes.mode,
-                    worktree=wishes.worktree,
-                    rules=wishes.rules,
-                    preamble=wishes.preamble,
-                    continues=target,
-                    fresh=wishes.fresh,
-                )
+                replace(wishes, instruction=brief, repository=self._deeds.repository, continues=target)
             )
             seen = await self._deeds.attaching.look(self._named)
         finally:
@@ -211,7 +181,7 @@ class Starting:
         drive.terms.say("starting …")
         target = self._target
         # One that is continued keeps its title.
-        title = self._wishes.title or ("" if target is not None else title_from(proposal.terms.instruction))
+        title = self._titles.get(target) or ("" if target is not None else title_from(proposal.terms.instruction))
         try:
             images = await self._deeds.attaching.taken(self._named, self._announced)
             if images is None:
@@ -225,7 +195,8 @@ class Starting:
             drive.terms.say(sentence(reply))
             return
         if isinstance(reply, Started):
-            self._wishes = replace(self._wishes, title="", rules=None, preamble=self._deeds.app.options.preamble)
+            self._titles.pop(target, None)
+            self._wishes = replace(self._wishes, rules=None, preamble=self._deeds.app.options.preamble)
             drive.proposal = None
             drive.terms.show_added = False
             self._deeds.drafts.sent(target, self._brief)
@@ -278,7 +249,7 @@ class Starting:
 
     def _title(self, proposal: Proposal) -> str:
         before = proposal.continued.title if proposal.continued is not None else ""
-        return self._wishes.title or before or title_from(proposal.terms.instruction)
+        return self._titles.get(self._target) or before or title_from(proposal.terms.instruction)
 
     def _form_filled(self, proposal: Proposal, values: dict[str, str] | None) -> None:
         if values is None:
@@ -291,11 +262,12 @@ class Starting:
         if isinstance(wishes, str):
             self._deeds.drive.terms.say(wishes)
             return
+        self._titles[self._target] = values["title"].strip()
         self._wishes = for_its_agent(wishes, proposal.terms)
         self._deeds.spawn(self._propose(self._brief))
 
 
-def for_its_agent(wishes: Wishes, proposed: Terms) -> Wishes:
+def for_its_agent(wishes: Propose, proposed: Terms) -> Propose:
     """Models and modes go by each agent's own names: what was proposed for one means nothing to another."""
     if wishes.agent == proposed.agent:
         return wishes
@@ -303,7 +275,7 @@ def for_its_agent(wishes: Wishes, proposed: Terms) -> Wishes:
     return replace(wishes, model=model, mode=None if wishes.mode == proposed.mode else wishes.mode)
 
 
-def rules_of(values: dict[str, str], before: Wishes, proposed: tuple[str, ...]) -> Wishes | str:
+def rules_of(values: dict[str, str], before: Propose, proposed: tuple[str, ...]) -> Propose | str:
     """The standing rules, where the operator wrote others than were proposed."""
     rules = parse_all(tuple(text for text in values["rules"].split(";") if text.strip()))
     if isinstance(rules, Refusal):
@@ -312,7 +284,7 @@ def rules_of(values: dict[str, str], before: Wishes, proposed: tuple[str, ...]) 
     return before if texts == proposed else replace(before, rules=texts)
 
 
-def conversation_of(values: dict[str, str], before: Wishes, *, new: bool) -> Wishes | str:
+def conversation_of(values: dict[str, str], before: Propose, *, new: bool) -> Propose | str:
     """Which conversation, where the operator wrote another than was proposed."""
     wanted = values["conversation"].strip().lower()
     if wanted not in ("new", "its own"):
@@ -320,7 +292,7 @@ def conversation_of(values: dict[str, str], before: Wishes, *, new: bool) -> Wis
     return before if (wanted == "new") is new else replace(before, fresh=wanted == "new")
 
 
-def wishes_of(values: dict[str, str], before: Wishes) -> Wishes | str:
+def wishes_of(values: dict[str, str], before: Propose) -> Propose | str:
     """The form read; a sentence where a field can not be."""
     budget = before.budget
     if text := values["budget"].strip():
@@ -352,7 +324,6 @@ def wishes_of(values: dict[str, str], before: Wishes) -> Wishes | str:
         return "tree: write new or in place"
     return replace(
         before,
-        title=values["title"].strip(),
         agent=values["agent"].strip() or before.agent,
         model=values["model"].strip() or None,
         mode=values["mode"].strip() or None,

@@ -131,7 +131,6 @@ def hear_request(session: Session, told: Json) -> None:
 
 
 def initialize(session: Session, request: Json) -> Json:
-    session.initialized = True
     told: Json = {
         "commands": [{"name": name, "description": text, "argumentHint": ""} for name, text in COMMANDS],
         "agents": [],

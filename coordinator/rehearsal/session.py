@@ -92,7 +92,6 @@ class Session:
     ending: bool = False
     eof: bool = False
     last_failed: bool = False
-    initialized: bool = False
     interrupted: bool = False
     told_state: str = "idle"
     starting: bool = False

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from coordinator import eventcodec, ingest
+from coordinator.agreed import terms_of
 from coordinator.custody import spoolfile
 from coordinator.custody.types import RecordKind, SpoolRecord
 from coordinator.drivers import base, registry
 from coordinator.ledgermark import Mark
-from coordinator.terms import Terms, parse
-from store import authorizations, bookcheck, custody, events, identity, pruning, runs, turns
+from store import bookcheck, custody, events, identity, pruning, runs, turns
 from store.custody import Custody
 from store.pruning import Tombstone
 from store.tx import Tx
@@ -204,9 +204,7 @@ class _Reading:
         made = registry.create(self._name, "again")
         assert made is not None
         run = runs.get(self._tx, self._held.run)
-        signed = authorizations.get(self._tx, run.authorization_id) if run is not None else None
-        told = parse(signed.terms) if signed is not None else None
-        terms = told if isinstance(told, Terms) else None
+        terms = terms_of(self._tx, run) if run is not None else None
         # As it was told when that process was started: what it expects of the first lines follows from it.
         made.argv(
             base.Start(

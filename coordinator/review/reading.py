@@ -458,7 +458,6 @@ def sizes(tx: Tx) -> Sizes:
         events=number("events"),
         entries=number("entries"),
         evidence=number("evidence"),
-        evidence_bytes=number("evidence_bytes"),
         oldest=None if oldest is None else Millis(oldest),
         newest=None if newest is None else Millis(newest),
     )

@@ -289,7 +289,6 @@ class Sizes:
     events: int
     entries: int
     evidence: int
-    evidence_bytes: int
     oldest: Millis | None
     newest: Millis | None
     """When the first and the last run were admitted."""

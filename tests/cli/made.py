@@ -1,6 +1,7 @@
 """Values that the tests of the command line are made of."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from coordinator.terms import Terms, TreeKind
 from store.vocab import Billing, MicroUsd, Millis
@@ -32,3 +33,11 @@ def made_terms(**changes: object) -> Terms:
         uid=1000,
     )
     return replace(terms, **changes)  # type: ignore[arg-type]
+
+
+def program(path: Path, text: str) -> Path:
+    """A file that can be run."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path

@@ -14,6 +14,7 @@ from coordinator.profiles import AgentProfile
 from coordinator.recording import Pool
 from store.refusal import Refusal
 from store.vocab import Billing, MicroUsd, RefusalReason
+from tests.cli.made import program
 from tests.cli.running import footplate
 
 
@@ -160,13 +161,6 @@ def test_who_the_operator_is(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------ profiles
 
 
-def program(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
-
-
 def claude(path: Path, version: str = "2.1.332 (Claude Code)") -> Path:
     return program(path, f"#!/bin/sh\necho '{version}'\n")
 
@@ -252,10 +246,12 @@ def test_a_version_is_asked_without_secrets_and_in_bounded_time(
     asked = program(tmp_path / "bin" / "claude", f"#!/bin/sh\nenv > {seen}\necho 2.1.400\n")
     assert programs.probe_version(asked, os.environ["PATH"]).version == "2.1.400"
     assert "sk-secret" not in seen.read_text()
-    slow = program(tmp_path / "bin" / "slow", "#!/bin/sh\nsleep 60 &\nwait\n")
-    probe = programs.probe_version(slow, os.environ["PATH"], timeout=0.2)
-    assert probe.version is None
-    assert "did not answer" in probe.problem
+    slow = program(tmp_path / "bin" / "slow", f"#!/bin/sh\necho x >> {seen}.slow\nsleep 60 &\nwait\n")
+    for _ in range(3):  # as with each change of the terms
+        probe = programs.probe_version(slow, os.environ["PATH"], timeout=1.0)
+        assert probe.version is None
+        assert "did not answer" in probe.problem
+    assert Path(f"{seen}.slow").read_text() == "x\n", "it was waited for once"
     broken = program(tmp_path / "bin" / "broken", "#!/bin/sh\nexit 3\n")
     assert programs.probe_version(broken, os.environ["PATH"]).problem == "its --version ended with exit 3"
 

@@ -1,9 +1,10 @@
 """What the terms and the form of a new session say of agents: the one proposed, those that can be had, and the rest."""
 
+from dataclasses import replace
+
 import pytest
 
-from app.console.starting import Wishes, for_its_agent
-from app.console.views.glyphs import UNICODE
+from app.console.starting import for_its_agent, unchanged
 from app.console.views.ink import literal
 from app.console.views.start import terms_lines
 from coordinator.api import OperatorCommand, Proposal, Propose
@@ -17,6 +18,7 @@ from tests.console.scenes import ripe_terms, terms
 from tests.fakes.backend import NOW, FakeBackend, make_snapshot, make_terms
 from tests.waiting import eventually
 
+AS_PROPOSED = unchanged(preamble=True)
 OTHERS = (
     Refusal(RefusalReason.AGENT_SIGNED_OUT, {"agent": "codex"}),
     Refusal(RefusalReason.AGENT_NOT_FOUND, {"agent": "gemini"}),
@@ -25,7 +27,7 @@ OTHERS = (
 
 
 def said(proposal: Proposal, width: int = 100) -> str:
-    rows = terms_lines(proposal, NOW, width, UNICODE, show_added=False)
+    rows = terms_lines(proposal, NOW, width, show_added=False)
     return " ".join("".join(span.text for span in row).strip() for row in rows)
 
 
@@ -71,8 +73,10 @@ async def test_the_form_offers_what_works_and_says_why_the_rest_does_not(size: t
 
 def test_another_agent_takes_neither_model_nor_mode_of_the_one_before() -> None:
     proposed = make_terms(agent="claude", model="opus", mode="default")
-    same = Wishes(agent="claude", model="opus", mode="default")
+    same = replace(AS_PROPOSED, agent="claude", model="opus", mode="default")
     assert for_its_agent(same, proposed) == same
-    assert for_its_agent(Wishes(agent="codex", model="opus", mode="default"), proposed) == Wishes(agent="codex")
-    chosen = Wishes(agent="codex", model="gpt", mode="read-only")
+    assert for_its_agent(replace(AS_PROPOSED, agent="codex", model="opus", mode="default"), proposed) == replace(
+        AS_PROPOSED, agent="codex"
+    )
+    chosen = replace(AS_PROPOSED, agent="codex", model="gpt", mode="read-only")
     assert for_its_agent(chosen, proposed) == chosen, "what was written for it stands"

@@ -8,7 +8,6 @@ from app.console.app import FootplateApp
 from app.console.keys import Where
 from app.console.views.attaching import attached_words, images_in, sending_words
 from app.console.views.bars import queue_lines
-from app.console.views.glyphs import UNICODE
 from app.console.views.ink import plain
 from app.console.views.start import terms_lines
 from app.console.views.transcript_words import Look, turn_header
@@ -104,10 +103,10 @@ def test_a_turn_its_line_and_the_terms_say_what_goes_with_them() -> None:
     lines = turn_header(turn, Look(), waits=False, working=False, so_far=None, target="t")
     assert "with shot.png (image, 120 KiB)" in ["".join(text for text, *_ in line.runs) for line in lines]
     waiting = QueuedView(id=1, place=1, text="see @shot.png", images=(SHOT_VIEW,))
-    [row] = queue_lines(taking(queued=(waiting,)), 100, NOW)
+    [row] = queue_lines(taking(queued=(waiting,)), 100)
     assert "“see @shot.png” with 1 image" in plain(row)
     proposal = Proposal(terms=make_terms(), preset=None, takes_images=True)
-    rows = terms_lines(proposal, NOW, 80, UNICODE, show_added=False, with_it="with shot.png (image, 120 KiB)")
+    rows = terms_lines(proposal, NOW, 80, show_added=False, with_it="with shot.png (image, 120 KiB)")
     assert "  with shot.png (image, 120 KiB)" in [plain(row).rstrip() for row in rows]
 
 

@@ -7,9 +7,8 @@ import pytest
 from textual.widgets import Input
 
 from app.console.screens.reading import Rules
-from app.console.starting import Wishes, rules_of
+from app.console.starting import rules_of, unchanged
 from app.console.views.details import details_lines
-from app.console.views.glyphs import UNICODE
 from app.console.views.ink import Line
 from app.console.views.start import rules_lines, terms_lines
 from app.wording import terms_sentence
@@ -20,6 +19,7 @@ from tests.console.opened import console
 from tests.fakes.backend import NOW, make_decision, make_session, make_snapshot, make_terms
 from tests.waiting import eventually
 
+AS_PROPOSED = unchanged(preamble=True)
 RULES = tuple(f"allow command make part{number}" for number in range(9))
 
 
@@ -33,7 +33,7 @@ def shown(rows: tuple[Line, ...]) -> list[tuple[str, str]]:
 
 
 def lines(made: Proposal, width: int = 80) -> list[tuple[str, str]]:
-    return shown(terms_lines(made, NOW, width, UNICODE, show_added=False))
+    return shown(terms_lines(made, NOW, width, show_added=False))
 
 
 def test_the_sentence_says_how_many_and_each_stands_below_it() -> None:
@@ -139,9 +139,9 @@ async def test_the_form_has_them_to_be_written_anew() -> None:
 
 @pytest.mark.parametrize("text", ["allow command a b", "allow command 'a b'", "deny edit **/x; allow tool t"])
 def test_what_the_form_shows_reads_back_as_it_is(text: str) -> None:
-    found = rules_of({"rules": text}, Wishes(), ())
-    assert isinstance(found, Wishes) and found.rules is not None
-    assert rules_of({"rules": "; ".join(found.rules)}, Wishes(), found.rules) == Wishes()
+    found = rules_of({"rules": text}, AS_PROPOSED, ())
+    assert isinstance(found, Propose) and found.rules is not None
+    assert rules_of({"rules": "; ".join(found.rules)}, AS_PROPOSED, found.rules) == AS_PROPOSED
 
 
 def test_the_details_say_how_often_each_answered() -> None:

@@ -19,7 +19,7 @@ from coordinator.ids import RealIds
 from coordinator.profiles import AgentProfile, load
 from store.db import Ledger
 from store.refusal import Refusal
-from store.vocab import RunId
+from store.vocab import RunId, TurnState
 from tests.waiting import eventually
 
 QUICK = Timing(
@@ -90,6 +90,10 @@ class Holding:
             return await eventually(seen, timeout) or self._never()
         except AssertionError:
             raise AssertionError(f"never seen; last: {self.view(run)}") from None
+
+    async def settled(self, run: RunId, turns: int = 1) -> SessionView:
+        """Once so many turns began and the last of them has ended."""
+        return await self.until(run, lambda v: len(v.turns) == turns and v.turns[-1].state is TurnState.SETTLED)
 
     def _never(self) -> SessionView:
         raise AssertionError("unreachable")

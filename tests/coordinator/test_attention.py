@@ -29,7 +29,7 @@ from tests.waiting import eventually
 CRASHES = "go " + script({"text": "so far"}, {"do": "exit", "code": 3})
 SILENT = "go " + script({"text": "now quiet"}, {"delay": 60, "text": "late"})
 PERMISSION = "go " + script(bash("touch made"))
-HURRIED = replace(QUICK, silence_shown=0.1, stalled_after=0.3)
+HURRIED = replace(QUICK, stalled_after=0.3)
 
 
 def waits(held: Holding, kind: AttentionKind, run: RunId | None = None) -> list[AttentionView]:

@@ -5,10 +5,11 @@ import asyncio
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from coordinator import changes, turntrees
+from coordinator import changes, deeds, turntrees
 from coordinator.api import (
     Changes,
     ChangesFrom,
@@ -23,12 +24,14 @@ from coordinator.api import (
 )
 from coordinator.evidence import gather
 from coordinator.keptchanges import kept, kept_diff
+from coordinator.live import Live
 from coordinator.runplace import RunPlace
 from store.evidence import Evidence
 from store.refusal import Refusal
 from store.vocab import EvidenceKind, Millis, RefusalReason, RunId
 from tests.coordinator.held import holding
 from tests.coordinator.repositories import git, plant, repository
+from tests.waiting import eventually
 
 RUN = RunId(3)
 
@@ -429,3 +432,33 @@ async def test_a_held_run_live_turn_by_turn_and_after_its_end(tmp_path: Path) ->
         assert isinstance(turn, Diff) and b"+1\n" in turn.patch, "as it stood then, whatever became of it"
         refused = await house.do(ReadChanges(run=RunId(99)))
         assert isinstance(refused, Refusal) and refused.reason is RefusalReason.NO_SUCH_RUN
+
+
+async def test_looks_at_a_large_tree_do_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns that are shorter than a look: one look at a time, and the last one begins after the last turn was over."""
+    turns, seen, gate = [SimpleNamespace(n=1, ended_at=1)], [], asyncio.Event()
+
+    async def slow(*_: object, turn: int | None) -> tuple[()]:
+        seen.append(turn)
+        await gate.wait()
+        return ()
+
+    monkeypatch.setattr(turntrees, "note", slow)
+    session = SimpleNamespace(
+        **{"rows": SimpleNamespace(turns=turns), "folder": tmp_path, "tree": tmp_path, "head": "", "live": Live()},
+        **{
+            "house": SimpleNamespace(changed=lambda: None),
+            "looking": asyncio.Lock(),
+            "looks_asked": 0,
+            "looks_begun": 0,
+        },
+    )
+    looks: list[asyncio.Task[None]] = []
+    for n in range(2, 8):
+        looks.append(asyncio.create_task(deeds.look_at_changes(session)))  # type: ignore[arg-type]
+        await eventually(lambda: session.looks_asked == len(looks))
+        turns.append(SimpleNamespace(n=n, ended_at=1))
+    gate.set()
+    await asyncio.gather(*looks)
+    assert seen == [1, 7]
+    assert session.live.changes_known

@@ -4,9 +4,10 @@ from dataclasses import fields
 
 import pytest
 
+from app.console.views.standing import SILENT_FROM
 from app.wording_endings import end_reason, outcome
 from app.wording_refusals import sentence
-from coordinator import constants, mailbox
+from coordinator import constants, gitrun, mailbox
 from coordinator.constants import Timing
 from coordinator.custody.types import HoldSpec, Ladder
 from store import moves
@@ -20,9 +21,7 @@ TOLD = {
     "hold_seconds": 600,
     "attendance": 30 * 60,
     "lapse_grace": 10 * 60,
-    "silence_shown": 30,
     "stalled_after": 2 * 60,
-    "conclude_wait": 20,
     "close_deadline": 30,
     "spawn": 10,
     "start_timeout": 60,
@@ -34,7 +33,6 @@ TOLD = {
     "command": 5,
     "command_poll": 1,
     "turn_timeout": None,
-    "git": 20,
 }
 
 
@@ -43,19 +41,19 @@ def test_each_default_is_the_designs(name: str) -> None:
     assert getattr(TIMING, name) == TOLD[name]
 
 
-def test_the_ladder_ends_before_a_conclude_gives_up_and_that_before_a_close_does() -> None:
+def test_the_ladder_ends_before_a_close_gives_up() -> None:
     ladder = TIMING.ladder
     assert (ladder.farewell, ladder.eof, ladder.term, ladder.total) == (5, 2, 3, 15)
     assert ladder.farewell + ladder.eof + ladder.term <= ladder.total
     assert ladder.farewell + ladder.eof + ladder.term + ladder.not_dying <= ladder.total
-    assert ladder.total < TIMING.conclude_wait < TIMING.close_deadline
+    assert ladder.total < TIMING.close_deadline
 
 
 def test_what_is_renewed_is_renewed_many_times_before_it_runs_out() -> None:
     # A request to a supervisor that does not answer holds the actor up for `command`, a busy ledger for five seconds.
     assert TIMING.hold_renewal + TIMING.command + 5 < TIMING.hold_seconds / 10
     assert TIMING.interrupt_ack < TIMING.interrupt
-    assert TIMING.silence_shown < TIMING.stalled_after
+    assert TIMING.stalled_after * 1000 > SILENT_FROM
     assert TIMING.lapse_grace < TIMING.attendance
     assert TIMING.spawn < TIMING.start_timeout
 
@@ -71,6 +69,7 @@ def test_sizes() -> None:
         "hold_seconds": 1,
     }
     spec = HoldSpec(**needed)  # type: ignore[arg-type]
+    assert gitrun.TIMEOUT == 20
     assert (spec.line_limit, spec.spool_limit, spec.chunk_limit) == (128 * MIB, 4096 * MIB, MIB // 4)
     assert (constants.TURN_BYTES, constants.MAILBOX_BYTES, constants.REPAIRS_IN_A_ROW) == (MIB, 64 * 1024, 2)
     assert mailbox.MAILBOX_BYTES is constants.MAILBOX_BYTES

@@ -60,10 +60,6 @@ async def go_on(held: Holding, run: RunId, text: str = "", **more: object) -> tu
     return started.run, proposal
 
 
-async def settled(held: Holding, run: RunId, n: int = 1) -> SessionView:
-    return await held.until(run, lambda v: len(v.turns) == n and v.turns[-1].state is TurnState.SETTLED)
-
-
 async def allow(held: Holding, run: RunId) -> None:
     view = await held.until(run, lambda v: any(one.state is DecisionState.OPEN for one in v.decisions))
     asked = next(one for one in view.decisions if one.state is DecisionState.OPEN)
@@ -116,7 +112,7 @@ async def test_it_goes_on_in_the_agents_own_conversation_and_counts_only_its_own
     async with holding(tmp_path, environment=remembering(tmp_path)) as held:
         ledger = held.coordinator.house.ledger
         first = await held.start("go " + script({"text": "one", "cost": 0.5}), budget=MicroUsd(2_000_000))
-        native = (await settled(held, first)).native_id
+        native = (await held.settled(first)).native_id
         refused = await held.do(Propose(instruction="more", repository="", continues=first))
         assert isinstance(refused, Refusal) and refused.reason is RefusalReason.STILL_HELD
         await finished(held, first)
@@ -124,7 +120,7 @@ async def test_it_goes_on_in_the_agents_own_conversation_and_counts_only_its_own
         second, proposal = await go_on(held, first, "on " + script({"text": "two", "cost": 0.25}))
         assert proposal.continued is not None and proposal.continued.new is None and not proposal.moved
         assert proposal.terms.budget == 2_000_000, "as the run before"
-        view = await settled(held, second)
+        view = await held.settled(second)
         assert view.native_id == native and view.turns[0].cost == 250_000
         assert f"run {first}" in view.turns[0].preamble
         row = await ledger.read(lambda tx: runs.get(tx, second))
@@ -149,15 +145,15 @@ async def test_without_its_conversation_the_agent_gets_an_account(tmp_path: Path
     async with holding(tmp_path) as held:
         first = await held.start("mend the roof " + script({"text": "I looked at the tiles."}, bash("echo tiles")))
         await allow(held, first)
-        await settled(held, first)
+        await held.settled(first)
         await held.do(Say(run=first, text="now the gutter " + script({"text": "The gutter is clean."})))
-        await settled(held, first, 2)
+        await held.settled(first, 2)
         await held.do(Stop(run=first))
         await over(held, first)
         second, proposal = await go_on(held, first, "and the chimney " + script({"text": "ok"}), fresh=True)
         assert proposal.continued is not None
         assert (proposal.continued.new, proposal.continued.turns) == (NewConversation.ASKED, 2)
-        view = await settled(held, second)
+        view = await held.settled(second)
         told = view.turns[0].preamble
         for part in (
             "mend the roof",
@@ -197,7 +193,7 @@ async def test_what_never_arrived_rides_in_the_next_brief_once(tmp_path: Path) -
         second, proposal = await go_on(held, RunId(3), "go " + script({"text": "one"}), script="plain")
         assert proposal.continued is not None
         assert (proposal.continued.answers, proposal.continued.unsent) == (1, 2), "the brief of run 3 never went either"
-        view = await settled(held, second)
+        view = await held.settled(second)
         assert "The answer: Blue" in view.turns[0].preamble and "the door too" in view.turns[0].preamble
         row = await ledger.read(lambda tx: decisions.get(tx, asked.id))
         assert row is not None and (row.state, row.write_id) == (DecisionState.DELIVERED, view.turns[0].id)
@@ -220,11 +216,11 @@ async def test_it_works_in_the_tree_that_the_run_before_had(tmp_path: Path) -> N
         make = script(bash("echo slate > roof.txt"), {"text": "made"})
         first = await held.start(f"go {make}", tree_kind=TreeKind.WORKTREE)
         await allow(held, first)
-        tree = (await settled(held, first)).tree
+        tree = (await held.settled(first)).tree
         await finished(held, first)
         second, proposal = await go_on(held, first, "look " + script({"text": "seen"}))
         assert proposal.terms.tree == tree and proposal.terms.conversation and not proposal.uncommitted
-        view = await settled(held, second)
+        view = await held.settled(second)
         assert view.tree == tree and (Path(tree) / "roof.txt").exists()
         # One hold at a time in it, whoever asks.
         beside = await proposed(held, first)
@@ -239,7 +235,7 @@ async def test_it_works_in_the_tree_that_the_run_before_had(tmp_path: Path) -> N
 async def test_a_conversation_that_cannot_be_opened_is_not_tried_again_unasked(tmp_path: Path) -> None:
     async with holding(tmp_path, environment=remembering(tmp_path)) as held:
         first = await held.start("go " + script({"text": "one"}))
-        native = (await settled(held, first)).native_id
+        native = (await held.settled(first)).native_id
         await finished(held, first)
         for kept in (tmp_path / "agent").rglob(f"{native}*"):
             kept.unlink()
@@ -252,7 +248,7 @@ async def test_a_conversation_that_cannot_be_opened_is_not_tried_again_unasked(t
         insisting = await proposed(held, first, fresh=False)
         assert insisting.terms.conversation == native
         run, _ = await go_on(held, RunId(2), script({"text": "fresh"}))
-        await settled(held, run)
+        await held.settled(run)
 
 
 @pytest.mark.parametrize("step", [Step.PROVEN, Step.AGENT_STAMPED, Step.BEFORE_FIRST_BYTE, Step.TURN_AFTER_WRITE])
@@ -269,7 +265,7 @@ async def test_a_console_killed_while_it_goes_on_delivers_what_rides_along_once(
             RunId(2), lambda v: v.outcome is not None or (v.turns and v.turns[0].state is TurnState.SETTLED)
         )
         if view.outcome is not None:
-            await settled(held, (await go_on(held, RunId(2), "go " + script({"text": "three"})))[0])
+            await held.settled((await go_on(held, RunId(2), "go " + script({"text": "three"})))[0])
 
         def look(tx: Tx) -> tuple[list[turns.Turn], decisions.Decision | None]:
             went = [turn for run in (2, 3) for turn in turns.of_run(tx, RunId(run)) if turn.state is TurnState.SETTLED]
@@ -285,7 +281,7 @@ async def test_a_console_killed_while_it_goes_on_delivers_what_rides_along_once(
 async def test_a_program_with_a_prompt_is_told_nothing_that_it_would_take_for_commands(tmp_path: Path) -> None:
     async with holding(tmp_path) as held:
         first = await held.start("go " + script({"text": "one"}))
-        await settled(held, first)
+        await held.settled(first)
         await finished(held, first)
         proposal = await proposed(held, first, "ls", agent="bash")
         assert proposal.continued is not None and proposal.continued.new is NewConversation.TERMINAL

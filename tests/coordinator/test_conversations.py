@@ -8,14 +8,10 @@ from coordinator.custody.processes import carriers
 from store import custody, entries, runs
 from store.db import Tx
 from store.verify import verify
-from store.vocab import CustodyState, RunId, RunOutcome, TurnState
+from store.vocab import CustodyState, RunId, RunOutcome
 from tests.coordinator.held import Holding, holding, script
 
 HELLO = "go " + script({"text": "hello"})
-
-
-async def settled(held: Holding, run: RunId, turns: int = 1) -> None:
-    await held.until(run, lambda v: len(v.turns) == turns and v.turns[-1].state is TurnState.SETTLED)
 
 
 async def goes_over(held: Holding, run: RunId, into: str) -> None:
@@ -37,9 +33,9 @@ async def test_an_agent_in_a_conversation_that_another_run_holds_is_ended(tmp_pa
     async with holding(tmp_path) as held:
         ledger = held.coordinator.house.ledger
         first = await held.start(HELLO)
-        await settled(held, first)
+        await held.settled(first)
         second = await held.start(HELLO, tree_kind="worktree")
-        await settled(held, second)
+        await held.settled(second)
         natives = [held.coordinator.sessions[one].live.native_id for one in (first, second)]
         assert natives[0] and natives[1] and natives[0] != natives[1]
 
@@ -59,18 +55,18 @@ async def test_an_agent_in_a_conversation_that_another_run_holds_is_ended(tmp_pa
         mine = await ledger.read(lambda tx: custody.of_run(tx, first))
         assert mine is not None and (mine.state, mine.native_id) == (CustodyState.OPEN, natives[0])
         assert isinstance(await held.do(Say(run=first, text=HELLO)), Said), "the first goes on as if nothing were"
-        await settled(held, first, 2)
+        await held.settled(first, 2)
         assert await ledger.read(verify) is None
 
 
 async def test_one_whose_conversation_is_free_goes_on_in_it(tmp_path: Path) -> None:
     async with holding(tmp_path) as held:
         run = await held.start(HELLO)
-        await settled(held, run)
+        await held.settled(run)
         await goes_over(held, run, "one-that-nobody-holds")
-        await settled(held, run, 2)
+        await held.settled(run, 2)
         assert isinstance(await held.do(Say(run=run, text=HELLO)), Said)
-        await settled(held, run, 3)
+        await held.settled(run, 3)
         view = held.view(run)
         assert view is not None and view.ending is None and view.native_id == "one-that-nobody-holds"
         assert await raised(held, run) == []

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.wording import sentence
 from coordinator.api import Group, Interrupt, ReleaseQueue, Say, Started, Stop, StopAll
 from coordinator.custody.processes import carriers
 from coordinator.profiles import builtin
@@ -18,6 +19,7 @@ from store.vocab import (
     EndReason,
     MicroUsd,
     RefusalReason,
+    RunId,
     RunOutcome,
     TurnResultKind,
     TurnState,
@@ -32,9 +34,10 @@ async def test_an_agent_that_exits_before_it_is_ready_is_a_spawn_failure_with_it
     async with holding(tmp_path, profiles=(broken,)) as held:
         refused = await held.try_start("go")
         assert isinstance(refused, Refusal) and refused.reason is RefusalReason.SPAWN_FAILED, refused
-        assert "no such flag" in str(refused.facts["stderr"])
-        run = held.coordinator.snapshot().sessions[0].run
-        view = await held.until(run, lambda v: v.outcome is not None)
+        assert sentence(refused).startswith(
+            "The agent could not be started, it ended with exit 3 (no such flag: --nope); "
+        )
+        view = await held.until(RunId(1), lambda v: v.outcome is not None)
         assert view.outcome is RunOutcome.FAILED and view.reason == EndReason.SPAWN_FAILED
         assert [t.state for t in view.turns] == [TurnState.CANCELLED]
 
@@ -45,8 +48,7 @@ async def test_a_program_that_is_not_there_starts_nothing(tmp_path: Path) -> Non
     async with holding(tmp_path, profiles=(gone,)) as held:
         refused = await held.try_start("go")
         assert isinstance(refused, Refusal) and refused.reason is RefusalReason.SPAWN_FAILED, refused
-        run = held.coordinator.snapshot().sessions[0].run
-        view = await held.until(run, lambda v: v.outcome is not None)
+        view = await held.until(RunId(1), lambda v: v.outcome is not None)
         assert view.outcome is RunOutcome.FAILED
         assert view.custody is CustodyState.CLOSED
 

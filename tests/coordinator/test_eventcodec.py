@@ -228,10 +228,3 @@ def test_words(answer: base.Answer, asked: DecisionAsked, said: str) -> None:
 def test_answers_that_do_not_fit(answer: base.Answer, asked: DecisionAsked, reason: RefusalReason) -> None:
     refused = decisioncodec.check_answer(answer, asked)
     assert refused is not None and refused.reason is reason
-
-
-def test_the_recommendation_becomes_a_choice() -> None:
-    reply = decisioncodec.recommended(PARK)
-    assert reply == QuestionReply(answers={"Go on?": ("Yes",)})
-    assert decisioncodec.words(reply, PARK) == "Yes"
-    assert decisioncodec.recommended(FORM) is None and decisioncodec.recommended(PERMISSION) is None

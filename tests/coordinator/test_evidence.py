@@ -6,7 +6,7 @@ from coordinator import evidence
 from coordinator.api import ChangedFile
 from coordinator.evidence import Piece, gather
 from coordinator.githelper import read_config
-from coordinator.mailbox import read_mailbox
+from coordinator.mailbox import MAILBOX_BYTES, read_mailbox
 from coordinator.redaction import MARK, Redactor
 from store.vocab import EvidenceKind
 from tests.coordinator.repositories import git, repository
@@ -66,12 +66,14 @@ def test_a_name_stays_on_its_line() -> None:
 def test_notes_are_evidence(tmp_path: Path) -> None:
     box = tmp_path / ".footplate" / "3"
     box.mkdir(parents=True)
-    assert evidence.mailbox_piece(read_mailbox(tmp_path, 3), redact) is None
-    assert evidence.handoff_piece(read_mailbox(tmp_path, 3), redact) is None
+    assert evidence.mailbox_pieces(read_mailbox(tmp_path, 3), redact) == ()
     (box / "decision.json").write_bytes(b"{broken \xff " + SECRET.encode())
     (box / "handoff.md").write_text(f"done, with {SECRET}")
-    read = read_mailbox(tmp_path, 3)
-    note, handoff = evidence.mailbox_piece(read, redact), evidence.handoff_piece(read, redact)
-    assert note is not None and handoff is not None
-    assert note.content == f"{{broken \ufffd {MARK}".encode() and note.note == "decision.json"
+    note, handoff = evidence.mailbox_pieces(read_mailbox(tmp_path, 3), redact)
+    assert (note.kind, note.note) == (EvidenceKind.MAILBOX, "decision.json")
+    assert note.content == f"{{broken \ufffd {MARK}".encode()
+    assert (handoff.kind, handoff.note) == (EvidenceKind.HANDOFF, "handoff.md")
     assert handoff.content == f"done, with {MARK}".encode()
+    (box / "handoff.md").write_text("h" * (MAILBOX_BYTES + 1))
+    _, cut = evidence.mailbox_pieces(read_mailbox(tmp_path, 3), redact)
+    assert len(cut.content) == MAILBOX_BYTES and cut.note.startswith("handoff.md is "), "the rest is said to be missing"

@@ -7,7 +7,7 @@ import pytest
 from coordinator.api import AnswerDecision, Done, Say
 from coordinator.drivers.base import QuestionReply
 from store.refusal import Refusal
-from store.vocab import DecisionKind, DecisionState, RefusalReason, RunOutcome, TurnSource, TurnState
+from store.vocab import DecisionKind, DecisionState, RefusalReason, RunId, RunOutcome, TurnSource, TurnState
 from tests.coordinator.held import holding, script
 
 PARK = {
@@ -78,7 +78,5 @@ async def test_a_mailbox_that_is_there_before_the_start_refuses_it(tmp_path: Pat
                 os.mkfifo(place)
         refused = await held.try_start("go " + script({"text": "x"}))
         assert isinstance(refused, Refusal) and refused.reason is RefusalReason.MAILBOX_PRESENT
-        view = held.view(held.coordinator.snapshot().sessions[0].run)
-        assert view is not None
-        view = await held.until(view.run, lambda v: v.outcome is not None)
+        view = await held.until(RunId(1), lambda v: v.outcome is not None)
         assert view.outcome is RunOutcome.REFUSED and not view.turns

@@ -78,6 +78,21 @@ def test_a_mistake_is_refused_with_its_place(tmp_path: Path, text: str, says: st
     assert rulesfile.add(path, Kept(text="deny command rm")) == found and path.read_text() == text
 
 
+@pytest.mark.parametrize(
+    ("what", "says"), [("folder", "a folder"), ("pipe", "a pipe"), ("large", "more than"), ("no text", "UTF-8")]
+)
+def test_what_is_no_file_of_rules_is_said_and_never_waited_for(tmp_path: Path, what: str, says: str) -> None:
+    path = tmp_path / "rules.toml"
+    if what == "folder":
+        path.mkdir()
+    elif what == "pipe":
+        os.mkfifo(path)
+    else:
+        path.write_bytes(b"#" * 2_000_000 if what == "large" else b"\xff\xfe")
+    found = rulesfile.load(path)
+    assert isinstance(found, Refusal) and says in str(found.facts["problem"])
+
+
 async def test_a_run_is_proposed_with_the_rules_for_it_and_says_what_is_new(tmp_path: Path) -> None:
     path, tree = tmp_path / "rules.toml", tmp_path / "tree"
     async with holding(tmp_path, rules_file=path) as held:

@@ -264,7 +264,7 @@ async def test_a_bug_while_it_starts_or_beside_it_closes_the_books(
             raise OSError(28, "No space left on device")
 
         if place == "tree":
-            monkeypatch.setattr(githelper, "look_at_repository", _after(githelper.look_at_repository, broken))
+            monkeypatch.setattr(githelper, "find_repository", _after(githelper.find_repository, broken))
         elif place == "folder":
             held.coordinator.house.settings.spool.parent.joinpath("spool").write_text("not a folder")
         else:

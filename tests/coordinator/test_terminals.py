@@ -47,11 +47,6 @@ async def said(held: Holding, run: RunId, n: int) -> str:
     return "\n".join(one.text.strip("`\n") for one in found if isinstance(one, TextBlock))
 
 
-async def settled(held: Holding, run: RunId, n: int) -> TurnResultKind | None:
-    view = await held.until(run, lambda v: len(v.turns) == n and v.turns[-1].state is TurnState.SETTLED)
-    return view.turns[-1].result
-
-
 async def everything_once(held: Holding, run: RunId) -> None:
     """What a driver that knows nothing finds in the whole spool is what the ledger has, each once; the books verify."""
     house = held.coordinator.house
@@ -89,10 +84,10 @@ async def test_a_secret_that_is_typed_is_kept_from_the_books_and_they_still_agre
     secret = "hunter2-and-nobody-guesses-it"
     async with holding(tmp_path, environment={"MY_TOKEN": secret}) as held:
         run = await held.start(f"x={secret}; y=1", agent="bash")
-        assert await settled(held, run, 1) is TurnResultKind.SUCCESS
+        assert (await held.settled(run, 1)).turns[-1].result is TurnResultKind.SUCCESS
         assert await said(held, run, 1) == "", "its echo is no output"
         await held.do(Say(run=run, text=f'[ "$x" = {secret} ] && echo "the same $x"'))
-        assert await settled(held, run, 2) is TurnResultKind.SUCCESS
+        assert (await held.settled(run, 2)).turns[-1].result is TurnResultKind.SUCCESS
         assert await said(held, run, 2) == "the same «redacted»"
         await held.do(Stop(run=run))
         await held.until(run, lambda v: v.outcome is not None)
@@ -105,19 +100,19 @@ async def test_turns_an_interrupt_and_a_finish(tmp_path: Path, agent: str) -> No
     first, several, endless = COMMANDS[agent]
     async with holding(tmp_path) as held:
         run = await held.start(first, agent=agent)
-        assert await settled(held, run, 1) is TurnResultKind.SUCCESS
+        assert (await held.settled(run, 1)).turns[-1].result is TurnResultKind.SUCCESS
         assert await said(held, run, 1) == "one 42"
         await held.do(Say(run=run, text=several))
-        assert await settled(held, run, 2) is TurnResultKind.SUCCESS
+        assert (await held.settled(run, 2)).turns[-1].result is TurnResultKind.SUCCESS
         assert await said(held, run, 2) == "line 1\nline 2\nlast"
         await held.do(Say(run=run, text=endless))
         await held.until(run, lambda v: v.turns[-1].state is TurnState.ACCEPTED and len(v.turns) == 3)
         assert isinstance(await held.do(Interrupt(run=run, turn=None)), Done)
-        assert await settled(held, run, 3) is TurnResultKind.INTERRUPTED
+        assert (await held.settled(run, 3)).turns[-1].result is TurnResultKind.INTERRUPTED
         nonce = held.coordinator.sessions[run].nonce
         assert len(carriers(nonce)) == 1, "only the program itself is left"
         await held.do(Say(run=run, text=first))
-        assert await settled(held, run, 4) is TurnResultKind.SUCCESS
+        assert (await held.settled(run, 4)).turns[-1].result is TurnResultKind.SUCCESS
         assert await said(held, run, 4) == "one 42"
         view = held.view(run)
         assert view is not None and all(turn.cost is None for turn in view.turns)
@@ -161,7 +156,7 @@ async def test_keys_answer_what_a_program_asks_on_its_screen(tmp_path: Path) -> 
         await eventually(lambda: [one for one in held.coordinator.snapshot().attention if "sure?" in one.text])
         assert isinstance(await held.do(ResizeTerminal(run=run, rows=30, columns=100)), Done)
         assert isinstance(await held.do(SendKeys(run=run, data=b"yes\r")), Done)
-        assert await settled(held, run, 1) is TurnResultKind.SUCCESS
+        assert (await held.settled(run, 1)).turns[-1].result is TurnResultKind.SUCCESS
         assert await said(held, run, 1) == "sure? yes\ngot yes\n30 100"
         await eventually(lambda: not [one for one in held.coordinator.snapshot().attention if "sure?" in one.text])
         assert Resized(rows=30, columns=100) in terminal.since(0).pieces
@@ -172,7 +167,7 @@ async def test_keys_answer_what_a_program_asks_on_its_screen(tmp_path: Path) -> 
         await held.coordinator.sessions[run].ended.wait()
         await everything_once(held, run)
         other = await held.start("hello")
-        await settled(held, other, 1)
+        await held.settled(other, 1)
         refused = await held.do(SendKeys(run=other, data=b"ls\r"))
         assert isinstance(refused, Refusal) and refused.reason is RefusalReason.NOT_POSSIBLE_FOR_AGENT
         await held.do(Stop(run=other))
@@ -196,10 +191,10 @@ async def test_the_next_console_carries_on_the_same_turn(tmp_path: Path, agent: 
         assert terminal is not None
         await eventually(lambda: wait.splitlines()[0].encode() in printed(terminal))
         gate.touch()
-        assert await settled(held, run, 1) is TurnResultKind.SUCCESS
+        assert (await held.settled(run, 1)).turns[-1].result is TurnResultKind.SUCCESS
         assert await said(held, run, 1) == "through"
         await held.do(Say(run=run, text=COMMANDS[agent][0]))
-        assert await settled(held, run, 2) is TurnResultKind.SUCCESS
+        assert (await held.settled(run, 2)).turns[-1].result is TurnResultKind.SUCCESS
         assert await said(held, run, 2) == "one 42"
         await held.do(Finish(run=run))
         view = await held.until(run, lambda v: v.outcome is not None)

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from coordinator.api import AnswerDecision, DecisionView, Done, Finish, Interrupt, LeaveAll, Say, SessionView, Stop
+from coordinator.api import AnswerDecision, DecisionView, Done, Finish, Interrupt, LeaveAll, Say, Stop
 from coordinator.custody.processes import carriers
 from coordinator.drivers.asks import Allow, Answer, Deny, QuestionReply
 from store.refusal import Refusal
@@ -39,10 +39,6 @@ args = ["{acp_agent.__file__}", "{kept}"]
     (folder / "agents.toml").write_text(told)
 
 
-async def settled(held: Holding, run: RunId, n: int) -> SessionView:
-    return await held.until(run, lambda v: len(v.turns) == n and v.turns[-1].state is TurnState.SETTLED)
-
-
 async def asked(held: Holding, run: RunId) -> DecisionView:
     view = await held.until(run, lambda v: any(one.state is DecisionState.OPEN for one in v.decisions))
     return next(one for one in view.decisions if one.state is DecisionState.OPEN)
@@ -59,7 +55,7 @@ async def test_it_is_asked_interrupted_and_stopped_like_any_other(tmp_path: Path
     configured(tmp_path)
     async with holding(tmp_path) as held:
         run = await held.start("hello", agent=AGENT)
-        view = await settled(held, run, 1)
+        view = await held.settled(run, 1)
         assert view.turns[0].result is TurnResultKind.SUCCESS and view.mode == "ask"
         assert (view.turns[0].cost, view.turns[0].cost_known) == (100_000, CostKnowledge.REPORTED)
 
@@ -68,23 +64,23 @@ async def test_it_is_asked_interrupted_and_stopped_like_any_other(tmp_path: Path
         assert one.subject == "touch never"
         # What it would remember for good is not offered.
         assert [offer.label for offer in one.offers] == ["Go ahead", "Leave it"]
-        await settled(held, run, 2)
+        await held.settled(run, 2)
         await held.do(Say(run=run, text="run: touch made"))
         await answered(held, run, Allow())
-        await settled(held, run, 3)
+        await held.settled(run, 3)
         assert (held.tree / "made").exists() and not (held.tree / "never").exists()
 
         await held.do(Say(run=run, text="ask"))
         await answered(held, run, QuestionReply(answers={"Colour": ("Blue",), "Why": ("the sea",)}))
-        view = await settled(held, run, 4)
+        view = await held.settled(run, 4)
         assert {one.state for one in view.decisions} == {DecisionState.DELIVERED}
 
         await held.do(Say(run=run, text="sleep"))
         await held.until(run, lambda v: v.turns[-1].state is TurnState.ACCEPTED)
         assert isinstance(await held.do(Interrupt(run=run, turn=None)), Done)
-        assert (await settled(held, run, 5)).turns[4].result is TurnResultKind.INTERRUPTED
+        assert (await held.settled(run, 5)).turns[4].result is TurnResultKind.INTERRUPTED
         await held.do(Say(run=run, text="fail"))
-        failed = (await settled(held, run, 6)).turns[5]
+        failed = (await held.settled(run, 6)).turns[5]
         assert (failed.result, failed.failure) == (TurnResultKind.ERROR, FailureKind.RATE_LIMITED)
 
         nonce = held.coordinator.sessions[run].nonce
@@ -111,11 +107,11 @@ async def test_a_console_killed_in_the_first_turn_is_followed_by_one_that_knows_
         await answered(held, run, Allow())
         await eventually((held.tree / "made").exists, 15.0, "it goes on")
         assert isinstance(await held.do(Interrupt(run=run, turn=None)), Done)
-        view = await settled(held, run, 1)
+        view = await held.settled(run, 1)
         assert view.turns[0].result is TurnResultKind.INTERRUPTED
         assert [one.state for one in view.decisions] == [DecisionState.DELIVERED]
         await held.do(Say(run=run, text="hello"))
-        view = await settled(held, run, 2)
+        view = await held.settled(run, 2)
         assert view.turns[1].result is TurnResultKind.SUCCESS and view.turns[1].cost == 100_000
         assert isinstance(await held.do(Finish(run=run)), Done)
         view = await held.until(run, lambda v: v.outcome is not None)
@@ -138,7 +134,7 @@ async def test_what_one_console_answered_the_next_does_not_answer_again(tmp_path
         await eventually(lambda: b'"result"' not in session.driver.farewell(), 15.0, "and what was answered is known")
         assert session.state.turns and session.rows.decisions[0].state is DecisionState.DELIVERING
         assert isinstance(await held.do(Interrupt(run=run, turn=None)), Done)
-        view = await settled(held, run, 1)
+        view = await held.settled(run, 1)
         assert [one.state for one in view.decisions] == [DecisionState.DELIVERED]
         await held.do(Stop(run=run))
         await held.until(run, lambda v: v.outcome is not None)
@@ -149,13 +145,13 @@ async def test_its_conversation_goes_on_in_another_run_and_is_not_told_again(tmp
     configured(tmp_path)
     async with holding(tmp_path) as held:
         first = await held.start("the first", agent=AGENT)
-        native = (await settled(held, first, 1)).native_id
+        native = (await held.settled(first, 1)).native_id
         assert native is not None
         await held.do(Finish(run=first))
         await held.until(first, lambda v: v.outcome is not None)
 
         second = await held.start("the second", agent=AGENT, conversation=native)
-        view = await settled(held, second, 1)
+        view = await held.settled(second, 1)
         assert view.native_id == native and view.mode == "ask"
         # Nobody says what it had cost before this process; from its first message on that is known.
         assert view.turns[0].cost_known is CostKnowledge.UNKNOWN

@@ -52,7 +52,7 @@ async def test_a_tree_of_its_own(tmp_path: Path) -> None:
     assert git(prepared.tree, "rev-parse", "--abbrev-ref", "HEAD") == "footplate/7"
     assert git(prepared.tree, "rev-parse", "HEAD") == prepared.head == git(tree, "rev-parse", "HEAD")
     facts = await _facts(prepared.tree)
-    assert facts.is_worktree and facts.dirty_files == 0
+    assert facts.git_dir != facts.common_dir and facts.dirty_files == 0
 
 
 async def test_an_older_commit_may_be_asked_for(tmp_path: Path) -> None:

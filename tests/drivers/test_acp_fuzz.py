@@ -7,28 +7,18 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from hypothesis import HealthCheck, example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
 from coordinator.drivers.acp import AcpDriver
-from coordinator.drivers.base import AgentEvent, Allow, Chosen, Deny, QuestionReply, Start, Unknown
+from coordinator.drivers.base import Allow, Chosen, Deny, QuestionReply, Start, Unknown
 from store.vocab import TurnId
 from tests.drivers.acp_recordings import printed, started
-from tests.drivers.test_claude_fuzz import changed, odd, paths
-
-SETTINGS = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+from tests.drivers.bent import SETTINGS, bent, read_however_cut
 
 
 @cache
 def lines() -> tuple[Any, ...]:
     return tuple(printed())
-
-
-@st.composite
-def mutated(draw: st.DrawFn) -> bytes:
-    line = draw(st.sampled_from(lines()))
-    for _ in range(draw(st.integers(1, 3))):
-        line = changed(line, draw(st.sampled_from(paths(line))), draw(odd))
-    return json.dumps(line).encode()
 
 
 def check(driver: AcpDriver) -> None:
@@ -49,7 +39,7 @@ def check(driver: AcpDriver) -> None:
 
 
 @SETTINGS
-@given(st.lists(mutated(), min_size=1, max_size=6), st.booleans())
+@given(st.lists(bent(lines), min_size=1, max_size=6), st.booleans())
 def test_lines_of_any_shape(given_lines: list[bytes], resumed: bool) -> None:
     driver = AcpDriver()
     driver.argv(Start(program="p", session="s", agent="qwen", resume=resumed, mode="plan" if resumed else None))
@@ -62,7 +52,7 @@ def test_lines_of_any_shape(given_lines: list[bytes], resumed: bool) -> None:
 
 
 @SETTINGS
-@given(st.lists(mutated(), min_size=1, max_size=4))
+@given(st.lists(bent(lines), min_size=1, max_size=4))
 def test_no_request_waits_for_ever(given_lines: list[bytes]) -> None:
     """Whatever is asked is put to a person, or answered with a no."""
     driver = started()
@@ -95,15 +85,6 @@ def test_bytes_of_any_kind(data: bytes) -> None:
 
 
 @SETTINGS
-@given(st.lists(mutated(), min_size=1, max_size=5), st.randoms(use_true_random=False))
+@given(st.lists(bent(lines), min_size=1, max_size=5), st.randoms(use_true_random=False))
 def test_cuts_change_nothing(given_lines: list[bytes], rnd: random.Random) -> None:
-    data = b"\n".join(given_lines) + b"\n"
-    whole, pieces = started(), started()
-    expected = list(whole.feed(data))
-    got: list[AgentEvent] = []
-    while data:
-        size = rnd.choice((1, 2, 50, 1000))
-        got += pieces.feed(data[:size])
-        data = data[size:]
-    assert got == expected
-    assert pieces.snapshot() == whole.snapshot()
+    read_however_cut(started, given_lines, rnd)

@@ -7,34 +7,17 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from hypothesis import HealthCheck, example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
 
-from coordinator.drivers.base import AgentEvent, Allow, Deny, QuestionReply, Unknown
+from coordinator.drivers.base import Allow, Deny, QuestionReply, Unknown
 from coordinator.drivers.claude import ClaudeDriver
 from store.vocab import TurnId
+from tests.drivers.bent import SETTINGS, bent, read_however_cut
 from tests.drivers.recordings import names, steps
-
-SETTINGS = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-odd: Any = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.just(10**40),
-    st.floats(allow_nan=False, allow_infinity=False),
-    st.just(1e308),
-    st.text(max_size=5),
-    st.just("\ud800"),
-    st.just([]),
-    st.just({}),
-    st.just([[{}], None, 3]),
-    st.just({"type": "text"}),
-    st.just("default"),
-)
 
 
 @cache
-def printed() -> tuple[tuple[str, Any], ...]:
+def printed() -> tuple[Any, ...]:
     """One line of each kind that the agents printed, and a few more."""
     found: dict[str, Any] = {}
     for name in names():
@@ -46,34 +29,7 @@ def printed() -> tuple[tuple[str, Any], ...]:
                 event = (line.get("event") or {}).get("type")
                 key = " ".join(map(str, (line["type"], line.get("subtype"), event, inner, line.get("error"))))
                 found.setdefault(key, line)
-    return tuple(found.items())
-
-
-def paths(node: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    found = [here]
-    if isinstance(node, dict):
-        for key, value in node.items():
-            found += paths(value, (*here, key))
-    elif isinstance(node, list):
-        for index, value in enumerate(node[:3]):
-            found += paths(value, (*here, index))
-    return found
-
-
-def changed(node: Any, path: tuple[Any, ...], value: Any) -> Any:
-    if not path:
-        return value
-    copy = dict(node) if isinstance(node, dict) else list(node)
-    copy[path[0]] = changed(node[path[0]], path[1:], value)
-    return copy
-
-
-@st.composite
-def mutated(draw: st.DrawFn) -> bytes:
-    _, line = draw(st.sampled_from(printed()))
-    for _ in range(draw(st.integers(1, 3))):
-        line = changed(line, draw(st.sampled_from(paths(line))), draw(odd))
-    return json.dumps(line).encode()
+    return tuple(found.values())
 
 
 def check(driver: ClaudeDriver) -> None:
@@ -92,7 +48,7 @@ def check(driver: ClaudeDriver) -> None:
 
 
 @SETTINGS
-@given(st.lists(mutated(), min_size=1, max_size=6))
+@given(st.lists(bent(printed), min_size=1, max_size=6))
 def test_lines_of_any_shape(lines: list[bytes]) -> None:
     driver = ClaudeDriver()
     driver.turn(TurnId("turn"), "hi")
@@ -126,18 +82,9 @@ def test_bytes_of_any_kind(data: bytes) -> None:
 
 
 @SETTINGS
-@given(st.lists(mutated(), min_size=1, max_size=5), st.randoms(use_true_random=False))
+@given(st.lists(bent(printed), min_size=1, max_size=5), st.randoms(use_true_random=False))
 def test_cuts_change_nothing(lines: list[bytes], rnd: random.Random) -> None:
-    data = b"\n".join(lines) + b"\n"
-    whole, pieces = ClaudeDriver(), ClaudeDriver()
-    expected = list(whole.feed(data))
-    got: list[AgentEvent] = []
-    while data:
-        size = rnd.choice((1, 2, 50, 1000))
-        got += pieces.feed(data[:size])
-        data = data[size:]
-    assert got == expected
-    assert pieces.snapshot() == whole.snapshot()
+    read_however_cut(ClaudeDriver, lines, rnd)
 
 
 def test_a_bad_byte_hides_no_line() -> None:

@@ -57,7 +57,7 @@ from coordinator.api import (
     TranscriptPage,
     TurnView,
 )
-from coordinator.terms import PRESETS, Terms, TreeKind, with_preset
+from coordinator.terms import PRESETS, Terms, TreeKind
 from store.vocab import (
     Billing,
     CostKnowledge,
@@ -369,7 +369,13 @@ class FakeBackend:
         terms = make_terms(instruction=command.instruction, preamble=command.preamble)
         preset = next((one for one in PRESETS if one.name == command.preset), None)
         if preset is not None:
-            terms = with_preset(terms, preset, NOW)
+            terms = replace(
+                terms,
+                budget=preset.budget,
+                max_turns=preset.max_turns,
+                working_seconds=preset.working_seconds,
+                expires_at=Millis(NOW + int(preset.hours * 3_600_000)),
+            )
         if command.budget is not None:
             terms = replace(terms, budget=command.budget)
         if command.max_turns is not None:

@@ -116,7 +116,7 @@ async def test_the_conversation_is_in_the_ledger_before_the_brief_goes(tmp_path:
 
 
 async def test_silence_is_told_and_ends_nothing(tmp_path: Path) -> None:
-    async with holding(tmp_path, timing=replace(QUICK, silence_shown=0.1, stalled_after=0.3)) as held:
+    async with holding(tmp_path, timing=replace(QUICK, stalled_after=0.3)) as held:
         run = await held.start(SILENT)
         ledger = held.coordinator.house.ledger
 

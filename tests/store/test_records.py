@@ -23,7 +23,6 @@ from store.vocab import (
     ControlWriteState,
     EvidenceKind,
     IncarnationId,
-    Millis,
     StopResult,
     StopState,
 )
@@ -109,8 +108,6 @@ def test_a_command_is_taken_once_by_the_console_that_holds_the_run(tx: Tx) -> No
     done = commands.finish(tx, id=say.id, state=CommandState.REFUSED, answer='{"reason":"paused"}')
     assert done is not None
     assert (done.state, done.incarnation, done.ended_at) == (CommandState.REFUSED, OTHER, NOON)
-    assert commands.expire(tx, NOON) == []
-    assert [one.id for one in commands.expire(tx, Millis(NOON + 1))] == [stop_all.id]
     with pytest.raises(ForbiddenMove):
         commands.finish(tx, id=say.id, state=CommandState.ASKED, answer="")
 

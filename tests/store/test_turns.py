@@ -110,12 +110,6 @@ def test_spend_counts_what_was_told_and_what_was_guessed(tx: Tx) -> None:
         )
     turns.cancel(tx, id=said(tx, run.id, "t9", source=TurnSource.OPERATOR))
     assert turns.spend(tx, run.id) == turns.Spend(money=MicroUsd(37), turns=4, unknown=1, guessed=MicroUsd(30))
-    assert turns.last_cumulative(tx, run.id, 1) == 0
-    assert turns.last_cumulative(tx, run.id, 2) is None
-    priced = turns.reprice(tx, id=TurnId("t3"), cost=MicroUsd(11))
-    assert priced is not None
-    assert turns.reprice(tx, id=TurnId("t0"), cost=MicroUsd(99)) is None, "what was reported stays"
-    assert turns.spend(tx, run.id) == turns.Spend(money=MicroUsd(18), turns=4, unknown=1, guessed=MicroUsd(0))
 
 
 def test_the_pools_count_by_time_billing_and_agent(tx: Tx) -> None:

@@ -36,7 +36,7 @@ from app.console.widgets.sessions import SessionList, SessionTitle
 from app.console.widgets.terms import TermsBar
 from app.console.widgets.transcript import Transcript
 from app.wording import age, trouble_words
-from coordinator.api import ConsoleSnapshot, DecisionView, Group, Proposal, SessionView
+from coordinator.api import ConsoleSnapshot, Group, Proposal, SessionView
 from store.vocab import DecisionId, Millis, RunId
 
 
@@ -82,7 +82,7 @@ class Drive(Screen[None]):
         self.empty = Lines(id="empty", grows=False)
         self.block = Lines(id="block")
         self.card = Card(gate, options.monotonic, glyphs, options.home)
-        self.terms = TermsBar(gate, options.monotonic, glyphs)
+        self.terms = TermsBar(gate, options.monotonic)
         self.rule = Lines(id="rule", grows=False)
         self.offers = Lines(id="offers")
         """What could complete the word that is being written."""
@@ -241,7 +241,7 @@ class Drive(Screen[None]):
             self.session_title.put((tuple(Span(span.text, span.ink + on) for span in row),))
             self.session_title.parts = parts
             self._paint_block(session, now)
-            self.queue.put(queue_lines(session, width - 2, now))
+            self.queue.put(queue_lines(session, width - 2))
         self._paint_away()
         low = (self.size.height or self.app.size.height) <= 24
         self.composer.styles.max_height = 4 if low and session is not None and session.queued else 5
@@ -370,12 +370,12 @@ class Drive(Screen[None]):
             count=max(len(live), 1),
             others=others,
             waited=age(now - since) if since is not None else "",
-            max_height=self._card_height(chosen),
+            max_height=self._card_height(),
             limited=limited,
             draft=bool(self.composer.text.strip()),
         )
 
-    def _card_height(self, decision: DecisionView | None) -> int:
+    def _card_height(self) -> int:
         height = self.size.height or self.app.size.height
         if self.card.opened:
             return max(height - (9 if self.wide else 10), 8)

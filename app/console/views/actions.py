@@ -214,13 +214,6 @@ def offers(at: Situation, table: tuple[Key, ...] = TABLE) -> tuple[Offer, ...]:
     )
 
 
-def matching(rows: tuple[Offer, ...], typed: str) -> tuple[Offer, ...]:
-    """Rows that hold every word typed; those that can be done come first."""
-    words = typed.lower().split()
-    found = [row for row in rows if all(word in f"{row.action} {row.words}".lower() for word in words)]
-    return tuple(sorted(found, key=lambda row: row.dead is not None))
-
-
 _PLAIN = "footplate start --plain holds a session as plain numbered text, each question with an id."
 
 

@@ -171,7 +171,7 @@ def _money_words(session: SessionView) -> str:
     return f"at most {money(limit)}" if limit is not None else ""
 
 
-def queue_lines(session: SessionView, width: int, now: Millis) -> tuple[Line, ...]:
+def queue_lines(session: SessionView, width: int) -> tuple[Line, ...]:
     """What waits to be sent, and when it goes."""
     if not session.queued:
         return ()

@@ -145,7 +145,7 @@ def list_picture(
         picture.put(_first_row(session, width, glyphs, entry.chosen, waited), session.run)
         if two:
             picture.put(_second_row(entry, width), session.run)
-    hidden = _hidden(snapshot, entries, words, shown)
+    hidden = _hidden(snapshot, words, shown)
     if hidden:
         picture.put((Span(cut(f"     +{hidden} more {glyphs.dot} F finds them", width), "grey"),))
     return ListPicture(lines=tuple(picture.lines), runs=tuple(picture.runs))
@@ -195,7 +195,7 @@ def _height(entries: list[_Entry], level: int) -> int:
     return sum(one.rows(level) for one in entries) + groups * 2 - (1 if groups else 0)
 
 
-def _hidden(snapshot: ConsoleSnapshot, entries: list[_Entry], words: str, shown: int) -> int:
+def _hidden(snapshot: ConsoleSnapshot, words: str, shown: int) -> int:
     if words:
         return 0
     over = sum(1 for one in snapshot.sessions if one.group is Group.ENDED)

@@ -24,7 +24,6 @@ def terms_lines(
     proposal: Proposal,
     now: Millis,
     width: int,
-    glyphs: Glyphs,
     *,
     show_added: bool,
     said: str = "",

@@ -246,7 +246,7 @@ class Folding:
             self._add(owner)
         blocks = owner.parts if owner is not None else self.blocks
         if isinstance(block, ToolView) and looks_only(block.name, block.given):
-            if self._into_group(block, blocks, owner):
+            if self._into_group(block, blocks):
                 return
             group = GroupView(block.key, block.call)
             self._absorb_thought(group, blocks)
@@ -256,7 +256,7 @@ class Folding:
         blocks.append(block)
         self.touch(block)
 
-    def _into_group(self, tool: ToolView, blocks: list[Block], owner: ToolView | None) -> bool:
+    def _into_group(self, tool: ToolView, blocks: list[Block]) -> bool:
         shown = [block for block in blocks[-8:] if not block.gone]
         if shown and isinstance(shown[-1], GroupView):
             group = shown[-1]

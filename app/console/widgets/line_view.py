@@ -323,12 +323,6 @@ class LineView(ScrollView, can_focus=True):
     def selection_updated(self, selection: Selection | None) -> None:
         self.refresh()
 
-    def text_of_selection(self) -> str:
-        """What is selected, as it was written: without our wraps, bars and indents. '' for nothing."""
-        selection = self.text_selection
-        found = self.get_selection(selection) if selection is not None else None
-        return found[0] if found else ""
-
     def _clear_selection(self) -> None:
         if self.is_attached and self.text_selection is not None:
             self.screen.selections = {w: s for w, s in self.screen.selections.items() if w is not self}

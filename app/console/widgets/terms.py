@@ -8,7 +8,6 @@ from textual import events
 
 from app.console.messages import TermsKey
 from app.console.presses import ALONE, PAINTED, KeyGate
-from app.console.views.glyphs import Glyphs
 from app.console.views.start import terms_lines
 from app.console.widgets.card import FOR_THE_ONE_BEFORE, NOT_ALONE, TOO_SOON
 from app.console.widgets.lines import Lines
@@ -34,11 +33,10 @@ class TermsBar(Lines, can_focus=True):
     TermsBar:focus { border-left: outer $fp-amber; }
     """
 
-    def __init__(self, gate: KeyGate, monotonic: Callable[[], float], glyphs: Glyphs) -> None:
+    def __init__(self, gate: KeyGate, monotonic: Callable[[], float]) -> None:
         super().__init__(id="terms")
         self._gate = gate
         self._monotonic = monotonic
-        self._glyphs = glyphs
         self.proposal: Proposal | None = None
         self.show_added = False
         self.with_it = ""
@@ -87,7 +85,6 @@ class TermsBar(Lines, can_focus=True):
                 self.proposal,
                 self._now,
                 width,
-                self._glyphs,
                 show_added=self.show_added,
                 said=self._said,
                 with_it=self.with_it,

@@ -216,7 +216,7 @@ async def test_a_selection_gives_what_was_written() -> None:
 
         def select(start: tuple[int, int], end: tuple[int, int]) -> str:
             app.screen.selections = {view: Selection(Offset(*start), Offset(*end))}
-            return view.text_of_selection()
+            return app.screen.get_selected_text() or ""
 
         assert select((0, first), (40, last)) == said.removesuffix("\n```\nlast") + "\nlast"
         assert select((4, first), (2, first + 1)) == "long line that goes on to the "
@@ -235,8 +235,8 @@ async def test_dragging_selects() -> None:
         await pilot.mouse_down("#transcript", offset=(9, place))
         await pilot.hover("#transcript", offset=(9, place + 1))
         await pilot.mouse_up("#transcript", offset=(9, place + 1))
-        await eventually(lambda: bool(view.text_of_selection()))
-        assert view.text_of_selection().replace("\n", "|").startswith("words|second")
+        await eventually(lambda: bool(app.screen.get_selected_text()))
+        assert (app.screen.get_selected_text() or "").replace("\n", "|").startswith("words|second")
 
 
 async def test_a_selection_moves_with_its_text() -> None:
@@ -246,10 +246,10 @@ async def test_a_selection_moves_with_its_text() -> None:
         view.go_to(4)
         await pilot.pause()
         app.screen.selections = {view: Selection(Offset(2, 6), Offset(20, 8))}
-        told = view.text_of_selection()
+        told = app.screen.get_selected_text()
         view.take_page(app.asked[-1], TranscriptPage(events=script.kept[:30], more_before=False))
         await pilot.pause()
-        assert told and view.text_of_selection() == told
+        assert told and app.screen.get_selected_text() == told
 
 
 async def test_another_session_begins_at_its_end_and_the_same_keeps_the_place() -> None:
