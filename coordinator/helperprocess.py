@@ -2,8 +2,9 @@
 
 Git runs what a repository's configuration names, and an agent can write that configuration; so even our own helpers
 are treated like agents: a session of their own, a nonce in the environment, a parent-death signal, and an end that
-takes the group, the descendants and whatever carries the nonce. Which program, and with which safe settings, is
-``githelper``'s.
+takes the group, the descendants and whatever carries the nonce. What starts programs of its own, and so may leave some
+behind when this console is killed, stands below a guard (``supervisor/guard.py``); git, with all that it would start
+switched off, is spared those 20 ms. Which program, and with which safe settings, is ``githelper``'s.
 """
 
 import asyncio
@@ -13,11 +14,15 @@ import secrets
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from coordinator.supervisor import main as supervisor_main
+from coordinator.supervisor.guard import NOT_BEGUN
 
 NONCE: Final = "FOOTPLATE_CUSTODY"
 TIMEOUT: Final = "timeout"
@@ -47,39 +52,79 @@ async def run(
     timeout: float,
     limit: int,
     input: bytes = b"",
+    guarded: bool = False,
 ) -> Ended:
-    """Run it to its end, or to ours. ``environment`` is whole; the nonce is added."""
+    """Run it to its end, or to ours. ``environment`` is whole; the nonce is added.
+
+    ``guarded``: of a program that starts others. A killed console, too, leaves none of them.
+    """
     nonce = f"helper-{secrets.token_hex(12)}"
     # Whoever of the helper's children lives on keeps the other end of this open, also one that left group, session and
     # parent: told without reading all of /proc after every command.
     tether, far_end = os.pipe()
+    guard = Guard() if guarded else None
+    # Should the guard be killed, the program's own process goes with it.
+    argv = [*death_signal(), *argv]
+    argv = argv if guard is None else guard.above(argv)
     try:
-        process = _start(argv, cwd, {**environment, NONCE: nonce}, bool(input), far_end)
+        process = _start(argv, cwd, {**environment, NONCE: nonce}, bool(input), far_end, guard)
     except OSError as problem:
         os.close(tether)
+        if guard is not None:
+            guard.order_end()
         return Ended(code=127, out=b"", err=str(problem).encode(), cut="not started")
     finally:
         os.close(far_end)
-    held = _Held(process, nonce, tether, limit, input)
+        if guard is not None:
+            guard.started()
+    held = _Held(process, nonce, tether, limit, input, guard)
     try:
         return await held.watch(timeout)
     finally:
         held.end()
 
 
+class Guard:
+    """Our end of what a guard waits for. It is given by closing it, which our own death does as well."""
+
+    def __init__(self) -> None:
+        self.fd, self._ours = os.pipe()
+        """``fd``: to be passed to the guard."""
+
+    def above(self, argv: Sequence[str]) -> list[str]:
+        """The command that runs this one below a guard."""
+        return [sys.executable, "-I", "-S", str(Path(supervisor_main.__file__)), "guard", str(self.fd), *argv]
+
+    @staticmethod
+    def not_begun(code: int, err: bytes) -> str | None:
+        """Why the program could not be started, in small letters; None: it was."""
+        said = err.removeprefix(NOT_BEGUN)
+        return said.decode("utf-8", "replace").strip() if code == 127 and said != err else None
+
+    def started(self) -> None:
+        """The guard has its end, or never will."""
+        os.close(self.fd)
+
+    def order_end(self) -> None:
+        """Idempotent."""
+        if self._ours >= 0:
+            os.close(self._ours)
+            self._ours = -1
+
+
 def _start(
-    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], fed: bool, far_end: int
+    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], fed: bool, far_end: int, guard: Guard | None
 ) -> subprocess.Popen[bytes]:
     """From the loop's own thread: the parent-death signal follows the thread that forked, and a pool's thread ends."""
     return subprocess.Popen(
-        [*_death_signal(), *argv],
+        list(argv),
         cwd=cwd,
         env=environment,
         stdin=subprocess.PIPE if fed else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
-        pass_fds=(far_end,),
+        pass_fds=(far_end,) if guard is None else (far_end, guard.fd),
         bufsize=0,
     )
 
@@ -87,8 +132,17 @@ def _start(
 class _Held:
     """One helper between its start and the proof that it is gone."""
 
-    def __init__(self, process: subprocess.Popen[bytes], nonce: str, tether: int, limit: int, input: bytes) -> None:
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        nonce: str,
+        tether: int,
+        limit: int,
+        input: bytes,
+        guard: Guard | None,
+    ) -> None:
         self._process, self._nonce, self._tether, self._limit = process, nonce, tether, limit
+        self._guard = guard
         self._input = memoryview(input)
         self._out, self._err = bytearray(), bytearray()
         self._cut = ""
@@ -159,8 +213,13 @@ class _Held:
         """Idempotent. The group is signalled before its leader is reaped: until then its number is nobody else's."""
         if self._code is not None:
             return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        if self._guard is not None:
+            self._guard.order_end()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_DYING)
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
         try:
             self._code = self._process.wait(_DYING)
         except subprocess.TimeoutExpired:
@@ -215,7 +274,10 @@ def _end_if_carrier(pid: int, wanted: bytes) -> bool:
 
 
 @cache
-def _death_signal() -> tuple[str, ...]:
-    """util-linux sets the parent-death signal: no Python between fork and exec in a process with threads."""
+def death_signal() -> tuple[str, ...]:
+    """What to put before a command, so that its own process ends with the thread that started it.
+
+    util-linux sets the parent-death signal: no Python between fork and exec in a process with threads.
+    """
     found = shutil.which("setpriv", path="/usr/bin:/bin")
     return (found, "--pdeathsig", "KILL", "--") if found else ()

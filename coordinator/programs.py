@@ -12,16 +12,21 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from coordinator.helperprocess import Guard
 
 _NATIVE = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 _KEPT_FOR_PROBE = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR")
 _ANSWER_BYTES = 4096
 _CANNOT_RUN = (126, 127, -signal.SIGILL)
 """What a script's missing interpreter ends with, and a binary for another kind of processor."""
+_ASK_AGAIN = 60.0
+"""Seconds after which a program that did not answer is asked again: terms are proposed anew with each change of them,
+and each would wait for it."""
 _remembering = threading.Lock()
 """Programs are asked side by side, and the cache is one file."""
 
@@ -33,6 +38,12 @@ class Probe:
     """In words, when there is no version."""
     ran: bool = True
     """False: it cannot be run at all."""
+    hung: bool = False
+    """It did not answer in time."""
+
+
+_hung: dict[str, tuple[float, Probe]] = {}
+"""When and what, by what identifies the file; of this process."""
 
 
 def find_program(program: str, path_env: str) -> Path | None:
@@ -107,10 +118,15 @@ def probe_version(
     if not ask:
         return Probe(version=None, problem="it is not asked")
     key = _key(program)
+    hung = _hung.get(key or "")
+    if hung is not None and time.monotonic() - hung[0] < _ASK_AGAIN:
+        return hung[1]
     known = _remembered(cache).get(key) if key is not None and cache is not None else None
     if known or (silent and known is not None):
         return Probe(version=known or None, problem="" if known else "it tells no version")
     probe = _ask(program, ask, path_env, timeout)
+    if probe.hung and key is not None:
+        _hung[key] = time.monotonic(), probe
     if key is not None and cache is not None and (probe.version is not None or (silent and probe.ran)):
         with _remembering:
             _remember(cache, key, probe.version or "")
@@ -136,28 +152,34 @@ def _ask(program: Path, ask: Sequence[str], path_env: str, timeout: float) -> Pr
     environment = {name: os.environ[name] for name in _KEPT_FOR_PROBE if name in os.environ}
     # A version question must not become an update.
     environment |= {"PATH": path_env, "DISABLE_AUTOUPDATER": "1", "NO_COLOR": "1"}
+    # Below a guard: what a launcher started ends with it when it does not answer, and when this process is killed.
+    guard = Guard()
     try:
-        # A session of its own, so that what a launcher started ends with it when it does not answer.
         asked = subprocess.Popen(
-            [str(program), *ask],
+            guard.above([str(program), *ask]),
             cwd="/",
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             start_new_session=True,
+            pass_fds=(guard.fd,),
         )
     except OSError as problem:
+        guard.order_end()
         return Probe(version=None, problem=(problem.strerror or str(problem)).lower(), ran=False)
+    finally:
+        guard.started()
     try:
-        answer, _ = asked.communicate(timeout=timeout)
+        answer, said = asked.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        with suppress(ProcessLookupError):
-            os.killpg(asked.pid, signal.SIGKILL)
-        if asked.stdout is not None:
-            asked.stdout.close()
-        asked.wait()
-        return Probe(version=None, problem=f"it did not answer {' '.join(ask)} within {timeout:g} s")
+        guard.order_end()
+        asked.communicate()
+        return Probe(version=None, problem=f"it did not answer {' '.join(ask)} within {timeout:g} s", hung=True)
+    finally:
+        guard.order_end()
+    if (why := guard.not_begun(asked.returncode, said)) is not None:
+        return Probe(version=None, problem=why, ran=False)
     if asked.returncode != 0:
         ran = asked.returncode not in _CANNOT_RUN
         return Probe(version=None, problem=f"its {' '.join(ask)} ended with {_ending(asked.returncode)}", ran=ran)

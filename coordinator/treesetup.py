@@ -1,7 +1,8 @@
 """The operator's own command that makes a new tree ready (dependencies, a build), run before the agent is there.
 
 It is signed with the terms, runs held like every helper of ours (bounded in time and output, nothing of it left
-behind), and a stop of the run ends it at once. What it is for a repository stands in the configuration.
+behind, nor by a console that is killed), and a stop of the run ends it at once. What it is for a repository stands in
+the configuration.
 """
 
 import asyncio
@@ -27,7 +28,14 @@ async def run(
     ``environment`` is whole. A refusal says how it ended and the last of what it said.
     """
     work = asyncio.ensure_future(
-        helperprocess.run(["/bin/sh", "-c", command], cwd=tree, environment=environment, timeout=seconds, limit=OUTPUT)
+        helperprocess.run(
+            ["/bin/sh", "-c", command],
+            cwd=tree,
+            environment=environment,
+            timeout=seconds,
+            limit=OUTPUT,
+            guarded=True,
+        )
     )
     try:
         while not (await asyncio.wait([work], timeout=_LOOK))[0]:

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from store.refusal import Refusal
 from store.vocab import RefusalReason, RunId
 from tests.coordinator.held import Holding, holding, repository as empty_repository, script
 from tests.coordinator.repositories import git, repository
+from tests.fakes.plain_process import ROOT
 from tests.waiting import eventually
 
 SILENT = "go " + script({"do": "silence"})
@@ -117,6 +120,22 @@ async def test_a_setup_is_bounded_and_leaves_nothing_behind(tmp_path: Path) -> N
     loud = await run("yes")
     assert loud is not None and loud.facts["how"] == "too much output"
     assert await run("true") is None
+
+
+async def test_a_killed_console_leaves_nothing_of_a_setup(tmp_path: Path) -> None:
+    """A child, one in a session of its own, and a daemon that cleared its environment and holds no pipe of ours."""
+    pids = tmp_path / "pids"
+    command = (
+        f"sleep 3211 & echo $! >> {pids}; setsid sleep 3211 & echo $! >> {pids};"
+        f"(setsid env -i sh -c 'exec 3>&- 4>&- 5>&- 6>&- 7>&-; echo $$ >> {pids}; exec sleep 3211' </dev/null"
+        f" >/dev/null 2>&1 &); echo $$ >> {pids}; wait"
+    )
+    child = [sys.executable, "-m", "tests.children.setup_console", str(tmp_path), command]
+    console = await asyncio.to_thread(subprocess.Popen, child, cwd=ROOT)
+    await eventually(lambda: pids.exists() and len(pids.read_text().split()) == 4)
+    console.kill()
+    console.wait()
+    await eventually(lambda: not any(map(_lives, pids.read_text().split())), what="the command's processes gone")
 
 
 async def test_a_stop_does_not_wait_for_the_setup(tmp_path: Path) -> None:
