@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from app.console import changing
 from app.console.app import FootplateApp
 from app.console.screens.changes import ChangesSheet
-from app.console.views.changes import MOST_LINES, patch_lines
+from app.console.views.changes import MOST_LINES, heading, patch_lines
 from app.console.views.ink import plain
 from coordinator import changes as changes_
 from coordinator.api import (
@@ -312,3 +312,11 @@ async def test_the_diff_tool_gets_both_sides_of_a_real_run(tmp_path: Path, monke
         await changing.Programs(deeds).compare(found, found.files[0])
         assert said == [] and (tmp_path / "seen").read_text() == "its line\n"
         await house.do(Stop(run=run))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_title_and_what_is_shown_never_run_into_one_another(width: int) -> None:
+    row = plain(heading(1, "Write a note about the last three orders", changes(), width))
+    before, told = row.rsplit("all turns", 1)
+    assert before.endswith((" · ", "   ")), row
+    assert told

@@ -132,11 +132,15 @@ def list_rows(changes: Changes | None, at: int, first: int, room: int, width: in
 
 
 def heading(run: int, title: str, changes: Changes | None, width: int) -> Line:
-    left: Line = (Span(f"what {run} changed", "strong bright"), Span(f"  {one_line(title)}", "text"))
+    left: Line = (Span(f"what {run} changed", "strong bright"), Span(" · ", "grey"), Span(one_line(title), "text"))
     if changes is None:
         return sides(left, (), width)
     base = f" since {one_line(changes.base)[:10]}" if changes.base else ""
-    return sides(left, (Span(f"{span_of(changes)}{base}, {source(changes)}", "grey"),), width)
+    right: Line = (Span(f"{span_of(changes)}{base}, {source(changes)}", "grey"),)
+    if cells(left) + cells(right) + 2 > width:
+        # Where the title has no room to end, something must stand between it and the rest.
+        right = (Span("· ", "grey"), *right)
+    return sides(left, right, width)
 
 
 def summary(changes: Changes, at: int, width: int) -> Line:

@@ -31,8 +31,6 @@ from coordinator.api import DecisionView
 from coordinator.review.types import EvidenceRow, RunPage
 from store.vocab import DecisionId, Millis, RunId
 
-Target = DecisionId | EvidenceRow | RunId
-
 
 @dataclass(frozen=True, slots=True)
 class Fact:

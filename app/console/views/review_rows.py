@@ -197,7 +197,7 @@ def turns_head(width: int) -> Line:
 
 
 def _turn_figures(width: int, tokens: str, took: str, cost: str) -> str:
-    return f"{tokens:>24} {took:>10} {cost:>8}" if width >= WIDE else f"{took:>10} {cost:>8}"
+    return f"{tokens:>24}   {took:>10} {cost:>8}" if width >= WIDE else f"{took:>10} {cost:>8}"
 
 
 def turn_row(turn: TurnView, width: int, now: Millis) -> Line:
