@@ -13,9 +13,13 @@ from store.vocab import (
     CommandState,
     CustodyState,
     DecisionState,
+    OperationState,
+    OutcomeState,
     QueuedTurnState,
     RunOutcome,
+    SeriesState,
     StopState,
+    TaskState,
     TurnState,
 )
 
@@ -86,6 +90,40 @@ COMMAND: Final[Moves[CommandState]] = {
     CommandState.DONE: frozenset(),
     CommandState.REFUSED: frozenset(),
     CommandState.EXPIRED: frozenset(),
+}
+
+TASK: Final[Moves[TaskState]] = {
+    TaskState.QUEUED: frozenset({TaskState.WORKING, TaskState.STOPPED}),
+    TaskState.WORKING: frozenset(
+        {TaskState.QUEUED, TaskState.NEEDS_OPERATOR, TaskState.DONE, TaskState.FAILED, TaskState.STOPPED},
+    ),
+    # The operator answers, tries again, takes the work as it is, or gives it up.
+    TaskState.NEEDS_OPERATOR: frozenset(
+        {TaskState.WORKING, TaskState.QUEUED, TaskState.DONE, TaskState.STOPPED},
+    ),
+    TaskState.DONE: frozenset(),
+    TaskState.FAILED: frozenset({TaskState.QUEUED}),
+    TaskState.STOPPED: frozenset({TaskState.QUEUED}),
+}
+
+SERIES: Final[Moves[SeriesState]] = {
+    SeriesState.OPEN: frozenset({SeriesState.CLOSED}),
+    SeriesState.CLOSED: frozenset(),
+}
+
+OPERATION: Final[Moves[OperationState]] = {
+    OperationState.BEGUN: frozenset({OperationState.CLAIMED, OperationState.NOTHING, OperationState.CANCELLED}),
+    OperationState.CLAIMED: frozenset({OperationState.ADMITTED, OperationState.RETIRED}),
+    OperationState.NOTHING: frozenset(),
+    OperationState.ADMITTED: frozenset(),
+    OperationState.RETIRED: frozenset(),
+    OperationState.CANCELLED: frozenset(),
+}
+
+OUTCOME: Final[Moves[OutcomeState]] = {
+    OutcomeState.PENDING: frozenset({OutcomeState.DECIDED}),
+    OutcomeState.DECIDED: frozenset({OutcomeState.ACKNOWLEDGED}),
+    OutcomeState.ACKNOWLEDGED: frozenset(),
 }
 
 RUN: Final[Mapping[RunOutcome | None, frozenset[RunOutcome]]] = {

@@ -22,6 +22,49 @@ Millis = NewType("Millis", int)
 """Milliseconds since the Unix epoch, UTC."""
 
 
+TaskId = NewType("TaskId", int)
+"""A task's number in its ledger: small, shown to the operator, never reused."""
+SeriesId = NewType("SeriesId", str)
+OperationId = NewType("OperationId", str)
+
+
+class TaskState(StrEnum):
+    QUEUED = "queued"
+    WORKING = "working"
+    NEEDS_OPERATOR = "needs-operator"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+class SeriesState(StrEnum):
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class OperationState(StrEnum):
+    """One try to claim a task, from before the claim to the run that it led to."""
+
+    BEGUN = "begun"
+    CLAIMED = "claimed"
+    NOTHING = "nothing"
+    """There was nothing to claim."""
+    ADMITTED = "admitted"
+    """Its run is in the ledger."""
+    RETIRED = "retired"
+    """The claim was given up, or the task was no longer this claim's."""
+    CANCELLED = "cancelled"
+    """Its console went before it claimed anything."""
+
+
+class OutcomeState(StrEnum):
+    """How the end of a task's run is dealt with: known, decided on, carried out."""
+
+    PENDING = "pending"
+    DECIDED = "decided"
+    ACKNOWLEDGED = "acknowledged"
+
+
 class RunOutcome(StrEnum):
     FINISHED = "finished"
     FAILED = "failed"
@@ -150,6 +193,8 @@ class AttentionKind(StrEnum):
     ENDS_SOON = "ends-soon"
     CRASHED = "crashed"
     PAGE = "page"
+    TASK = "task"
+    """About a task of the queue; the key begins with its number."""
 
 
 class EndReason(StrEnum):
@@ -215,6 +260,10 @@ class EvidenceKind(StrEnum):
     DIFF = "diff"
     STATUS = "status"
     GIT_CONFIG = "git-config"
+    FILES = "files"
+    """Changed files, each with the hash of its content."""
+    CHECK = "check"
+    """What a check printed that ran after the agent had said that it is finished; the note says how it ended."""
 
 
 class ImageType(StrEnum):
@@ -308,6 +357,22 @@ class RefusalReason(StrEnum):
     BRANCH_IN_USE = "branch-in-use"
     NOT_DISCARDED = "not-discarded"
     ALREADY_DISCARDED = "already-discarded"
+    # the queue
+    NO_SUCH_TASK = "no-such-task"
+    TASK_WORKING = "task-working"
+    """An agent is at it just now."""
+    TASK_OVER = "task-over"
+    """Done, and what was asked is not possible any more."""
+    TASK_NOT_OVER = "task-not-over"
+    """To be tried again it must have failed, been stopped, or need the operator."""
+    TASK_NEEDED = "task-needed"
+    """Other tasks wait for it."""
+    DEPENDENCY_CYCLE = "dependency-cycle"
+    PATH_OUTSIDE = "path-outside"
+    QUEUE_FILE_INVALID = "queue-file-invalid"
+    NOTHING_TO_SIGN = "nothing-to-sign"
+    SERIES_SPENT = "series-spent"
+    """Attempts, money or time of what was agreed to are used up."""
     # reviewing
     FILTER_INVALID = "filter-invalid"
     # files
