@@ -54,7 +54,7 @@ class TaskReason(StrEnum):
     """Why a task needs the operator, failed or was stopped."""
 
     SIGN_AGAIN = "sign-again"
-    """Nothing is left of what was agreed to, or what would run is not that any more; facts: ``field``, ``was``, ``is``."""
+    """Nothing is left of what was agreed to, or what would run is another thing; facts: ``field``, ``was``, ``is``."""
     QUESTION = "question"
     """Its run ended with a question open."""
     CUT_OFF = "cut-off"
