@@ -12,9 +12,7 @@ import asyncio
 import contextlib
 import os
 import re
-import shutil
 import stat
-import tempfile
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +20,7 @@ from typing import Final
 
 from coordinator import gitfacts
 from coordinator.gitrun import LIMIT, TIMEOUT, GitOutput, run_git
+from coordinator.lensfolder import lens_folder
 from store.refusal import Refusal
 from store.vocab import RefusalReason
 
@@ -245,8 +244,7 @@ async def open_lens(tree: Path, beside: Sequence[Path] = ()) -> AsyncIterator[Le
         yield listed
         return
     settings = _scoped(listed.out)
-    folder = Path(tempfile.mkdtemp(prefix="footplate-git-"))
-    try:
+    with lens_folder() as folder:
         _furnish(folder, (common / "objects", *beside), common, settings)
         yield Lens(
             tree=tree,
@@ -260,8 +258,6 @@ async def open_lens(tree: Path, beside: Sequence[Path] = ()) -> AsyncIterator[Le
             sparse=settings.get("core.sparsecheckout") == "true",
             cone=settings.get("core.sparsecheckoutcone") == "true",
         )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _whole(path: Path) -> Path:

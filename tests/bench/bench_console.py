@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 
 from tests.bench.bench_start import ROOT, around
-from tests.bench.figures import PYTHON, Figure, median, percentile
+from tests.bench.figures import PYTHON, Figure, middle, upper
 from tests.waiting import wait_until
 
 LINES = 1_000_000
@@ -144,9 +144,9 @@ def letters(busy: Busy, count: int) -> list[float]:
 
 def told(name: str, times: list[float], goals: tuple[float | None, float | None, float | None]) -> list[Figure]:
     return [
-        Figure(name=f"{name}, p50", value=median(times), goal=goals[0]),
-        Figure(name="   p95", value=percentile(times, 0.95), goal=goals[1], note="noisy machine: 50"),
-        Figure(name="   max", value=max(times), goal=goals[2]),
+        middle(f"{name}, p50", times, goal=goals[0]),
+        upper("   p95", times, 0.95, goal=goals[1], note="noisy machine: 50"),
+        upper("   max", times, 1.0, goal=goals[2]),
     ]
 
 
@@ -195,8 +195,8 @@ def huge(ledger: Path, megabytes: int) -> list[Figure]:
     finally:
         busy.end()
     return [
-        Figure(name=f"page key to paint while one line of {megabytes} MB arrives, max", value=max(times), goal=60),
-        Figure(name="   p50", value=median(times), note=f"{len(times)} keys in {took:.1f} s"),
+        upper(f"page key to paint while one line of {megabytes} MB arrives, max", times, 1.0, goal=60),
+        middle("   p50", times, note=f"{len(times)} keys in {took:.1f} s"),
     ]
 
 
@@ -226,8 +226,8 @@ def resting(ledger: Path) -> list[Figure]:
     return [
         Figure(name="CPU with nothing waiting", value=used, unit="%", goal=0.2),
         Figure(name="   bytes painted in 10 s", value=painted, unit="B", goal=0),
-        Figure(name=f"a new width with {LINES:,} lines: first right frame, p50", value=median(first), goal=50),
-        Figure(name="   settled, max", value=max(settled), goal=500),
+        middle(f"a new width with {LINES:,} lines: first right frame, p50", first, goal=50),
+        upper("   settled, max", settled, 1.0, goal=500),
         *pasted,
     ]
 

@@ -1,8 +1,9 @@
 """What an operator waits for in a real hold: the coordinator with a real agent process, the console in a real terminal.
 
 Ingest is counted from the first byte of a turn that prints as fast as it can until that turn is settled in the ledger;
-it goes the whole way: pipe, keeper process, spool, socket, driver, ledger. The stop is counted from the byte of the key
-on the terminal until the kernel knows neither the agent nor its daemon any more.
+it goes the whole way: pipe, keeper process, spool, socket, driver, ledger. A message of many megabytes goes the same
+way and is read back whole. The stop is counted from the byte of the key on the terminal until the kernel knows neither
+the agent nor its daemon any more.
 """
 
 import asyncio
@@ -18,15 +19,19 @@ from pathlib import Path
 
 import psutil
 
+from coordinator import eventcodec
+from coordinator.drivers import base
 from coordinator.profiles import AgentProfile, builtin
-from store import events
-from store.vocab import Billing, TurnState
+from store import events, turns
+from store.tx import Tx
+from store.vocab import Billing, RunId, TurnState
 from tests.bench.bench_start import ROOT, around
-from tests.bench.figures import PYTHON, Figure, median, percentile
+from tests.bench.figures import PYTHON, Figure, middle, scaled, upper
 from tests.coordinator.held import holding, repository, script
 from tests.waiting import wait_until
 
 LINES = 100_000
+MESSAGES = (12, 64)
 TORRENT = ROOT / "tests" / "children" / "torrent.py"
 ROUNDS = 10
 AGAIN = 0.8
@@ -70,9 +75,32 @@ async def ingest(folder: Path) -> list[Figure]:
             unit="events/s",
             note="agent's start included",
         ),
-        Figure(name="   how late the coordinator's loop is meanwhile, p50", value=median(late) * 1000),
-        Figure(name="   p99", value=percentile(late, 0.99) * 1000),
+        middle("   how late the coordinator's loop is meanwhile, p50", scaled(late, 1000)),
+        upper("   p99", scaled(late, 1000), 0.99),
     ]
+
+
+async def long_message(folder: Path, megabytes: int) -> list[Figure]:
+    """One message, as two chunks and then as one line, as the agents do it; then what the ledger has of it."""
+    line = "a word of a long message, and the next of it, line\n"
+    count = megabytes * 1_000_000 // len(line)
+    async with holding(folder) as held:
+        begun = time.perf_counter()
+        run = await held.start(f"go {script({'text': line, 'mul': count, 'chunks': 2})}")
+        await held.until(run, lambda view: view.turns and view.turns[0].state is TurnState.SETTLED, 120.0)
+        took = time.perf_counter() - begun
+        rows = await held.coordinator.house.ledger.read(lambda tx: _of_first_turn(tx, run))
+    told = [eventcodec.decode(row.kind, row.body) for row in rows]
+    texts = [one.text for one in told if isinstance(one, base.TextBlock)]
+    kept = sum(len(text) for text in texts if set(text.splitlines()) == {line.rstrip()})
+    return [
+        Figure(name=f"a message of {megabytes} MB, from its agent's start to the ledger", value=took * 1000),
+        Figure(name="   of its bytes missing in the ledger", value=len(line) * count - kept, unit="B", goal=0),
+    ]
+
+
+def _of_first_turn(tx: Tx, run: RunId) -> list[events.Event]:
+    return list(events.of_turn(tx, turns.of_run(tx, run)[0].id))
 
 
 # ------------------------------------------------------------------------------------------------------ the stop key
@@ -175,12 +203,15 @@ def one_stop(*, kill: bool) -> float:
 def measure() -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="footplate-bench-") as folder:
         figures = asyncio.run(ingest(Path(folder)))
+    for megabytes in MESSAGES:
+        with tempfile.TemporaryDirectory(prefix="footplate-bench-") as folder:
+            figures += asyncio.run(long_message(Path(folder), megabytes))
     asked = [one_stop(kill=False) for _ in range(ROUNDS)]
     killed = [one_stop(kill=True) for _ in range(ROUNDS)]
     return [
         *figures,
-        Figure(name="stop key to whole tree reaped, an agent that ends when asked, p50", value=median(asked)),
-        Figure(name="   p95", value=percentile(asked, 0.95)),
-        Figure(name="second press (kill) to whole tree reaped, a deaf agent, p50", value=median(killed)),
-        Figure(name="   p95", value=percentile(killed, 0.95), goal=30.0),
+        middle("stop key to whole tree reaped, an agent that ends when asked, p50", asked),
+        upper("   p95", asked, 0.95),
+        middle("second press (kill) to whole tree reaped, a deaf agent, p50", killed),
+        upper("   p95", killed, 0.95, goal=30.0),
     ]

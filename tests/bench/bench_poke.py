@@ -22,7 +22,7 @@ from store.db import read_ledger, write_ledger
 from store.open import connect
 from store.tx import Tx
 from store.vocab import RunId, TurnState
-from tests.bench.figures import Figure, median, percentile
+from tests.bench.figures import Figure, middle, upper
 from tests.coordinator.held import QUICK, Holding, bash, holding, script
 
 ROUNDS = 60
@@ -97,10 +97,10 @@ def measure() -> list[Figure]:
         times = asyncio.run(_run(Path(folder)))
     taken = [one for of_verb in times.values() for one, _ in of_verb]
     return [
-        Figure(name="another process's command reaches its owner, median", value=median(taken), goal=GOAL),
-        Figure(name="… 95th percentile", value=percentile(taken, 0.95), goal=GOAL),
-        Figure(name="say: asked, done and answered, median", value=median(e for _, e in times["say"]), goal=GOAL),
-        Figure(name="extend: signed and answered, median", value=median(e for _, e in times["extend"]), goal=GOAL),
+        middle("another process's command reaches its owner, median", taken, goal=GOAL),
+        upper("… 95th percentile", taken, 0.95, goal=GOAL),
+        middle("say: asked, done and answered, median", [ended for _, ended in times["say"]], goal=GOAL),
+        middle("extend: signed and answered, median", [ended for _, ended in times["extend"]], goal=GOAL),
         *(Figure(name=f"{verb}: taken by its owner", value=times[verb][0][0], goal=GOAL) for verb in ENDS),
     ]
 

@@ -30,7 +30,7 @@ from store import commands, incarnations
 from store.db import read_ledger, write_ledger
 from store.vocab import RunId
 from tests.bench.bench_start import ROOT, around
-from tests.bench.figures import Figure, median, percentile
+from tests.bench.figures import Figure, middle, upper
 from tests.bench.stop_child import HELD, KEPT
 from tests.coordinator.held import repository
 from tests.waiting import wait_until
@@ -289,14 +289,14 @@ def _together(every: list[Press], promptly: int) -> list[Figure]:
     times = [one.ms for one in every]
     note = f"{HELD} × 1,000 chunks/s asked for; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     found = [
-        Figure(name=f"stop key to committed stop, {len(every)} presses, p50", value=median(times), note=note),
-        Figure(name="   p95", value=percentile(times, 0.95)),
-        Figure(name="   p99", value=percentile(times, 0.99), goal=GOAL),
+        middle(f"stop key to committed stop, {len(every)} presses, p50", times, note=note),
+        upper("   p95", times, 0.95),
+        upper("   p99", times, 0.99, goal=GOAL),
     ]
     for name in PARTS:
         parts = [one.part(name) for one in every if name in one.stamps]
-        found.append(Figure(name=f"   from the key to {name}, p50", value=median(parts)))
-        found.append(Figure(name="      worst", value=max(parts)))
+        found.append(middle(f"   from the key to {name}, p50", parts))
+        found.append(upper("      worst", parts, 1.0))
     return [*found, Figure(name="   ordered by the thread that reads the keys", value=float(promptly), unit="of all")]
 
 
@@ -306,10 +306,7 @@ def _outside(presses: list[Press]) -> list[Figure]:
 
 
 def _lags(lags: dict[str, list[float]]) -> list[Figure]:
-    return [
-        Figure(name=f"the {name}'s loop late, the worst of each half second, p50", value=median(late))
-        for name, late in lags.items()
-    ]
+    return [middle(f"the {name}'s loop late, the worst of each half second, p50", late) for name, late in lags.items()]
 
 
 if __name__ == "__main__":

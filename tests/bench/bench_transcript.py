@@ -1,10 +1,16 @@
-"""How fast the transcript is. Times are of this machine, memory is what Python allocated."""
+"""How fast the transcript is. Times are of this machine, memory is what Python allocated.
+
+Beside it what Textual itself offers for a log, given the same burst in the same way.
+"""
 
 import asyncio
 import gc
 import time
 import tracemalloc
 from collections.abc import Callable
+
+from textual.app import App, ComposeResult
+from textual.widgets import Log, RichLog
 
 from app.console.widgets.transcript import Transcript
 from coordinator.api import FeedEvent, TranscriptPage
@@ -64,6 +70,39 @@ async def burst(app: Stage, count: int, goal: float) -> None:
     await poured(app, count)
     tell("   memory it left", tracemalloc.get_traced_memory()[0] / 1e6, 30, "MB")
     tracemalloc.stop()
+
+
+class Shelf(App[None]):
+    """One of Textual's own widgets for logs, in a screen of the same size."""
+
+    def __init__(self, widget: Log | RichLog) -> None:
+        super().__init__()
+        self.log_shown = widget
+
+    def compose(self) -> ComposeResult:
+        yield self.log_shown
+
+    def rows(self) -> list[str]:
+        return [self.log_shown.render_line(y).text for y in range(self.log_shown.size.height)]
+
+    async def poured(self, count: int) -> float:
+        """As the transcript's: seconds until the last of so many chunks is on the screen."""
+        begun = time.perf_counter()
+        for start in range(0, count, 50):
+            for number in range(start, start + 50):
+                self.log_shown.write(chunk(number))
+            await asyncio.sleep(0)
+        self.log_shown.write("\nTHE END")
+        await until(lambda: any("THE END" in row for row in self.rows()), 600.0)
+        return time.perf_counter() - begun
+
+
+async def textual_own(count: int) -> None:
+    """RichLog makes a line of each chunk: it cannot go on with one. It is a floor for what it would need."""
+    for name, widget in (("Log", Log()), ("RichLog", RichLog(wrap=True))):
+        app = Shelf(widget)
+        async with app.run_test(size=(120, 34)):
+            tell(f"   the same into Textual's {name}", await app.poured(count) * 1000)
 
 
 async def key_to_paint(app: Stage, pilot: object) -> None:
@@ -174,6 +213,7 @@ async def measured() -> None:
         gc.freeze()
         await burst(app, 2_000, 1)
         await burst(app, 20_000, 10)
+        await textual_own(20_000)
         await key_to_paint(app, pilot)
         await huge(app, "a message", "".join(chunk(n) for n in range(240_000)), 100)
         await huge(app, "a message of one line", "x" * 12_000_000, 100)

@@ -5,9 +5,13 @@ Made through the store's own functions, so that its chains, hashes, sums and sea
 ``verify`` accepts it; only durability is left out. The same number makes the same ledger.
 """
 
+import atexit
+import functools
 import random
+import shutil
 import sqlite3
 import sys
+import tempfile
 import time
 from contextlib import closing
 from itertools import accumulate
@@ -95,6 +99,15 @@ class Writer:
         if self.chance.random() < 0.0001:
             found.append(RARE)
         return " ".join(found)
+
+
+@functools.cache
+def made(count: int = MILLION) -> Path:
+    """One of that size, made once in a process and deleted when it ends: two benches look at the same. Copy it to write
+    into it."""
+    folder = Path(tempfile.mkdtemp(prefix="footplate-bench-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return make(folder / "ledger.db", count)
 
 
 def make(path: Path, count: int = MILLION) -> Path:

@@ -10,12 +10,36 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 PYTHON = str(Path(sys.executable).resolve())
 """The interpreter itself: what a developer's environment hooks into the start of every program (coverage) is no part of
 what a person waits for, nor of P."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """What a figure was taken of, in a few numbers: all of them would be no reading for anybody."""
+
+    count: int
+    low: float
+    quarter: float
+    half: float
+    three_quarters: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> "Samples":
+        ordered = sorted(values)
+        return cls(
+            count=len(ordered),
+            low=ordered[0],
+            quarter=percentile(ordered, 0.25),
+            half=statistics.median(ordered),
+            three_quarters=percentile(ordered, 0.75),
+            high=ordered[-1],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +52,8 @@ class Figure:
     at_least: bool = False
     """The goal is a floor (a rate), not a ceiling."""
     note: str = ""
+    samples: "Samples | None" = None
+    """Of what it was taken, in the same unit: how far a later run may be off without anything having changed."""
 
     @property
     def met(self) -> bool | None:
@@ -44,6 +70,25 @@ def percentile(values: Iterable[float], part: float) -> float:
     """The smallest value that so large a part of all does not exceed; of few values, the largest."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
+
+
+def middle(
+    name: str, values: Sequence[float], *, unit: str = "ms", goal: float | None = None, note: str = ""
+) -> Figure:
+    """The median of them, with what it is the median of."""
+    return Figure(name=name, value=median(values), unit=unit, goal=goal, note=note, samples=Samples.of(values))
+
+
+def upper(
+    name: str, values: Sequence[float], part: float, *, unit: str = "ms", goal: float | None = None, note: str = ""
+) -> Figure:
+    """What so large a part of them does not exceed (1.0: the worst), with what it is taken of."""
+    value = percentile(values, part)
+    return Figure(name=name, value=value, unit=unit, goal=goal, note=note, samples=Samples.of(values))
+
+
+def scaled(values: Iterable[float], by: float) -> list[float]:
+    return [value * by for value in values]
 
 
 def python_pass(rounds: int = 15) -> float:
@@ -92,7 +137,3 @@ def show(title: str, figures: Sequence[Figure]) -> None:
     print(f"\n{title}", flush=True)
     for figure in figures:
         print(row(figure), flush=True)
-
-
-def as_data(figures: Sequence[Figure]) -> list[dict[str, object]]:
-    return [{**asdict(figure), "met": figure.met} for figure in figures]

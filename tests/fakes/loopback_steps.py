@@ -90,8 +90,8 @@ def texts(content: Any) -> list[str]:
 
 
 def said(step: Json) -> str | None:
-    """The text of a step."""
-    return None if step.get("text") is None else str(step["text"]) * int(step.get("mul", 1))
+    """The text of a step: repeated so many times, and what stands behind it once."""
+    return None if step.get("text") is None else str(step["text"]) * int(step.get("mul", 1)) + str(step.get("tail", ""))
 
 
 def pieces(step: Json) -> Iterator[tuple[str, float]]:
