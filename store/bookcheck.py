@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from store.series import NOTHING_LEFT
 from store.tx import Tx
 from store.verify import Difference
 from store.vocab import (
@@ -16,8 +17,12 @@ from store.vocab import (
     CostKnowledge,
     CustodyState,
     DecisionState,
+    OperationState,
+    OutcomeState,
     QueuedTurnState,
+    SeriesState,
     StopState,
+    TaskState,
     TurnState,
 )
 
@@ -34,6 +39,8 @@ class Rule:
 _FINAL_TURN: Final = f"'{TurnState.SETTLED}', '{TurnState.CANCELLED}', '{TurnState.UNCERTAIN}'"
 _FINAL_COMMAND: Final = f"'{CommandState.DONE}', '{CommandState.REFUSED}', '{CommandState.EXPIRED}'"
 _FINAL_DECISION: Final = f"'{DecisionState.WITHDRAWN}', '{DecisionState.DISMISSED}'"
+_CLAIMED: Final = f"'{TaskState.WORKING}', '{TaskState.NEEDS_OPERATOR}'"
+_OVER: Final = f"'{TaskState.DONE}', '{TaskState.FAILED}', '{TaskState.STOPPED}'"
 _LIVE_CONTROL: Final = "'permission', 'question', 'plan'"
 _REPORTED: Final = f"cost_known = '{CostKnowledge.REPORTED}' AND cumulative IS NOT NULL AND cost IS NOT NULL"
 
@@ -161,6 +168,81 @@ WHERE state <> '{StopState.SETTLED}' AND outcome IS NOT NULL
         what="ended_at",
         expected="a time once it is over, and none before",
         broken=f"SELECT id, state FROM commands WHERE (state IN ({_FINAL_COMMAND})) <> (ended_at IS NOT NULL)",
+    ),
+    Rule(
+        noun="task",
+        what="token",
+        expected="a claim, by a console, while it is worked at, and none once it is not",
+        broken=f"""SELECT id, state || ', ' || coalesce(token, 'none') FROM tasks
+WHERE (state = '{TaskState.WORKING}' AND token IS NULL) OR (state NOT IN ({_CLAIMED}) AND token IS NOT NULL)
+  OR (token IS NULL) <> (incarnation IS NULL) OR (token IS NULL) <> (claimed_at IS NULL)""",
+    ),
+    Rule(
+        noun="task",
+        what="ended_at",
+        expected="a time once it is over, and none before",
+        broken=f"SELECT id, state FROM tasks WHERE (state IN ({_OVER})) <> (ended_at IS NOT NULL)",
+    ),
+    Rule(
+        noun="task",
+        what="unmet",
+        expected="as many as it needs and are not done",
+        broken=f"""SELECT id, unmet FROM tasks WHERE unmet <> (
+  SELECT count(*) FROM task_dependencies JOIN tasks AS needed ON needed.id = needs
+  WHERE task = tasks.id AND needed.state <> '{TaskState.DONE}')""",
+    ),
+    Rule(
+        noun="task",
+        what="terms",
+        expected="those that it names, for as long as they stand",
+        broken=f"""SELECT tasks.id, coalesce(tasks.series, 'none') || ', until ' || agreed_until
+FROM tasks LEFT JOIN series ON series.id = tasks.series
+WHERE agreed_until <> coalesce(series.expires_at, 0) OR (tasks.state = '{TaskState.QUEUED}'
+  AND tasks.series IS NOT NULL AND spent <> {NOTHING_LEFT.format(series="tasks.series")})""",
+    ),
+    Rule(
+        noun="task",
+        what="begun",
+        expected="as many attempts as there were",
+        broken="""SELECT id, begun FROM tasks
+WHERE begun < (SELECT coalesce(max(n), 0) FROM attempts WHERE task = tasks.id)""",
+    ),
+    Rule(
+        noun="series",
+        what="closed_at",
+        expected="a time and a reason once it is closed, and none before",
+        broken=f"""SELECT id, state || ', ' || coalesce(close_reason, 'none') FROM series
+WHERE (state = '{SeriesState.CLOSED}') <> (closed_at IS NOT NULL AND close_reason IS NOT NULL)""",
+    ),
+    Rule(
+        noun="operation",
+        what="task",
+        expected="what it claimed, and a time once it is over",
+        broken=f"""SELECT id, state FROM operations
+WHERE (state IN ('{OperationState.CLAIMED}', '{OperationState.ADMITTED}') AND (task IS NULL OR token IS NULL))
+  OR (state IN ('{OperationState.BEGUN}', '{OperationState.CLAIMED}')) <> (ended_at IS NULL)""",
+    ),
+    Rule(
+        noun="attempt",
+        what="operation",
+        expected="one that was carried out by it",
+        broken=f"""SELECT run, operation FROM attempts JOIN operations ON operations.id = operation
+WHERE state <> '{OperationState.ADMITTED}' OR operations.task <> attempts.task""",
+    ),
+    Rule(
+        noun="attempt",
+        what="outcome",
+        expected="one once its run has an outcome, and none before",
+        broken="""SELECT attempts.run, coalesce(outcome, 'none') FROM attempts JOIN runs ON runs.id = attempts.run
+WHERE (outcome IS NOT NULL) <> EXISTS (SELECT 1 FROM outcomes WHERE outcomes.run = attempts.run)""",
+    ),
+    Rule(
+        noun="outcome",
+        what="verdict",
+        expected="one once it is decided, and none before",
+        broken=f"""SELECT run, state FROM outcomes
+WHERE (state = '{OutcomeState.PENDING}') <> (verdict IS NULL AND decided_at IS NULL)
+  OR (state = '{OutcomeState.ACKNOWLEDGED}') <> (acknowledged_at IS NOT NULL)""",
     ),
     # Its turns' own costs are the steps between what the agent told as its total, which begins at nothing where the run
     # goes on from no other.

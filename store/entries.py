@@ -41,6 +41,7 @@ LAST_SEQ: Final = "SELECT seq FROM entries ORDER BY seq DESC LIMIT 1"
 APPEND: Final = f"INSERT INTO entries {values(Entry)}"
 # A whole chain, in order.
 CHAIN: Final = f"SELECT {columns(Entry)} FROM entries WHERE run = :run ORDER BY n"
+BEGINNING: Final = f"SELECT {columns(Entry)} FROM entries WHERE run = :run AND kind GLOB :kinds ORDER BY n"
 # The newest entry of all: what a mark beside the ledger notes.
 NEWEST: Final = f"SELECT {columns(Entry)} FROM entries ORDER BY seq DESC LIMIT 1"
 # Whether a tombstone stands in a run's place. Spelled as the index is.
@@ -104,6 +105,11 @@ def head(tx: Tx, run: RunId | Literal[0]) -> tuple[int, str]:
 
 def entries_of(tx: Tx, run: RunId | Literal[0]) -> list[Entry]:
     return many(tx, Entry, CHAIN, {"run": run})
+
+
+def beginning(tx: Tx, run: RunId, kinds: str) -> list[Entry]:
+    """Those of a chain whose kind begins so."""
+    return many(tx, Entry, BEGINNING, {"run": run, "kinds": f"{kinds}*"})
 
 
 def newest(tx: Tx) -> Entry | None:

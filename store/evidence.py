@@ -1,4 +1,6 @@
-"""What was found in a run's tree and kept: notes, handoffs, diffs. Content and digest are written together, once."""
+"""What was found in a run's tree and kept: notes, handoffs, diffs, the files' hashes, what checks said. Content and
+digest are written together, once; that the same is found again adds nothing.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -25,18 +27,22 @@ class Evidence(Record):
     at: Millis
 
 
-# The same file found again is the same evidence.
-FOUND_BEFORE: Final = f"""
-SELECT {columns(Evidence)} FROM evidence WHERE run = :run AND kind = :kind AND sha256 = :sha256 ORDER BY id LIMIT 1
-"""
+# Without the content, which may be large and is only wanted where it is the same.
+NEWEST: Final = "SELECT id, sha256, note FROM evidence WHERE run = :run AND kind = :kind ORDER BY id DESC LIMIT 1"
 ADD: Final = f"INSERT INTO evidence {values(Evidence, 'id')} RETURNING {columns(Evidence)}"
 GET: Final = f"SELECT {columns(Evidence)} FROM evidence WHERE id = :id"
 # Without the content, which may be large.
 LISTING: Final = "SELECT id, kind, sha256, size, note, at FROM evidence WHERE run = :run ORDER BY id"
+WEIGHT: Final = "SELECT coalesce(sum(size), 0) FROM evidence WHERE run = :run AND kind = :kind"
+CHECKS: Final = "SELECT id, note, at FROM evidence WHERE run = :run AND kind = 'check' ORDER BY id"
 OF_RUN: Final = f"SELECT {columns(Evidence)} FROM evidence WHERE run = :run ORDER BY id"
 
 
-def add(tx: Tx, *, run: RunId, kind: EvidenceKind, content: bytes, note: str = "") -> Evidence:
+def add(tx: Tx, *, run: RunId, kind: EvidenceKind, content: bytes, note: str = "", again: bool = False) -> Evidence:
+    """A row more, where the newest of this kind says something else: A, B, A are three, and the last is A.
+
+    ``again``: also where it says the same. That a check was run once more is a fact by itself.
+    """
     parameters: dict[str, object] = {
         "run": run,
         "kind": kind,
@@ -46,9 +52,9 @@ def add(tx: Tx, *, run: RunId, kind: EvidenceKind, content: bytes, note: str = "
         "content": content,
         "at": tx.now,
     }
-    before = one(tx, Evidence, FOUND_BEFORE, parameters)
-    if before is not None:
-        return before
+    newest = None if again else tx.conn.execute(NEWEST, parameters).fetchone()
+    if newest is not None and newest[1:] == (parameters["sha256"], parameters["note"]):
+        return sure(tx, Evidence, GET, {"id": newest[0]})
     row = sure(tx, Evidence, ADD, parameters)
     entries.note(tx, run, "evidence.added", row)
     return row
@@ -60,6 +66,18 @@ def get(tx: Tx, id: int) -> Evidence | None:
 
 def of_run(tx: Tx, run: RunId) -> list[Evidence]:
     return many(tx, Evidence, OF_RUN, {"run": run})
+
+
+def weight(tx: Tx, run: RunId, kind: EvidenceKind) -> int:
+    """Bytes of all that is kept of this kind."""
+    found: int = tx.conn.execute(WEIGHT, {"run": run, "kind": kind}).fetchone()[0]
+    return found
+
+
+def checks(tx: Tx, run: RunId) -> list[tuple[int, str, Millis]]:
+    """What checks came to, oldest first, without what they printed."""
+    found: list[tuple[int, str, Millis]] = tx.conn.execute(CHECKS, {"run": run}).fetchall()
+    return found
 
 
 def listing(tx: Tx, run: RunId) -> list[tuple[int, EvidenceKind, str, int, str, Millis]]:

@@ -11,18 +11,21 @@ from pathlib import Path
 from typing import Final
 
 from store import (
+    attempts,
     control_writes,
     decisions,
     entries,
     evidence,
     imports,
     migrate,
+    outcomes,
     receipts,
     runs,
     stops,
     turns,
 )
 from store.attachments import Attachment
+from store.attempts import Attempt
 from store.attention import AttentionItem
 from store.authorizations import Amendment, Authorization
 from store.canonical import loads
@@ -35,6 +38,7 @@ from store.events import Event
 from store.evidence import Evidence
 from store.imports import Import
 from store.incarnations import Incarnation
+from store.outcomes import Outcome
 from store.queued import QueuedTurn
 from store.receipts import StoredReceipt
 from store.rows import R, Record, columns, from_row
@@ -87,6 +91,8 @@ OF_RUN: Final[dict[type[Record], str]] = {
     Command: COMMANDS,
     Evidence: evidence.OF_RUN,
     Import: imports.OF_RUN,
+    Attempt: attempts.OF_RUN,
+    Outcome: outcomes.GET,
     Entry: entries.CHAIN,
     Event: EVENTS,
 }
@@ -127,6 +133,8 @@ _ALSO_TOLD: Final = {
     "import": "imports",
 }
 """Nouns of which the ledger's own chain may tell though they are a run's: table of each."""
+_NOT_OF_RUN: Final = {"agent_waits"}
+"""Tables that name a run and are told of in the ledger's own chain all the same."""
 
 
 def write(tx: Tx, run_ids: Sequence[RunId], path: Path, change: Change) -> None:
@@ -170,7 +178,7 @@ class _Copy:
         # What else this form of the ledger keeps by run (what can be searched, which tools): all of it, as it is.
         for (table,) in self._tx.conn.execute(TABLES).fetchall():
             names = [name for name, _ in self._tx.conn.execute(COLUMNS, {"table": table})]
-            if "run" in names and table not in _KNOWN and not table.startswith(("sqlite_", "search_")):
+            if "run" in names and table not in _KNOWN | _NOT_OF_RUN and not table.startswith(("sqlite_", "search_")):
                 self._rest(table, names, run)
 
     def _rest(self, table: str, names: list[str], run: RunId) -> None:

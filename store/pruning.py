@@ -17,7 +17,19 @@ from store.refusal import Refusal
 from store.rows import columns, many, number
 from store.runs import GET, Run
 from store.tx import Tx
-from store.vocab import Billing, CommandState, CustodyState, DecisionState, EndReason, Millis, RefusalReason, RunId
+from store.vocab import (
+    Billing,
+    CommandState,
+    CustodyState,
+    DecisionState,
+    EndReason,
+    Millis,
+    OutcomeState,
+    RefusalReason,
+    RunId,
+    SeriesState,
+    TaskState,
+)
 
 
 class Kept(StrEnum):
@@ -32,6 +44,8 @@ class Kept(StrEnum):
     """Not all of its file was read in."""
     MONTH = "month"
     """What it cost counts in the money of this month."""
+    TASK = "task"
+    """An attempt at a task that is not over, or that counts against terms under which another may be begun."""
     CONTINUED = "continued"
     """A run that stays goes on from it."""
 
@@ -111,6 +125,12 @@ UNION ALL SELECT '{Kept.MONTH}' WHERE EXISTS (
   SELECT 1 FROM runs JOIN turns ON turns.run = runs.id
   WHERE runs.id = :run AND runs.billing = '{Billing.KEY}' AND runs.reason IS NOT '{EndReason.IMPORTED}'
     AND turns.cost > 0 AND turns.ended_at >= :month)
+UNION ALL SELECT '{Kept.TASK}' WHERE EXISTS (
+  SELECT 1 FROM attempts JOIN tasks ON tasks.id = attempts.task WHERE run = :run
+    AND (tasks.state IN ('{TaskState.QUEUED}', '{TaskState.WORKING}', '{TaskState.NEEDS_OPERATOR}')
+      OR EXISTS (SELECT 1 FROM series WHERE series.id = attempts.series AND series.state = '{SeriesState.OPEN}'
+        AND expires_at > :now)))
+  OR EXISTS (SELECT 1 FROM outcomes WHERE run = :run AND state <> '{OutcomeState.ACKNOWLEDGED}')
 """
 GOES_ON_FROM: Final = "SELECT id, continues FROM runs WHERE continues IS NOT NULL"
 FOLLOWERS: Final = "SELECT count(*) FROM runs WHERE continues = :run"
@@ -145,6 +165,8 @@ FORGET: Final[tuple[str, ...]] = (
     "DELETE FROM queued_turns WHERE run = :run",
     "DELETE FROM events WHERE run = :run",
     "DELETE FROM turns WHERE run = :run",
+    "DELETE FROM outcomes WHERE run = :run",
+    "DELETE FROM attempts WHERE run = :run",
     "DELETE FROM drafts WHERE key = 'run:' || :run",
     "DELETE FROM entries WHERE run = :run",
     "DELETE FROM custody WHERE run = :run",
@@ -152,7 +174,8 @@ FORGET: Final[tuple[str, ...]] = (
     "DELETE FROM amendments WHERE authorization_id = :authorization",
     "DELETE FROM authorizations WHERE id = :authorization",
 )
-"""In the order in which nothing names what is gone. Imports stay: what was dropped is not read in again."""
+"""In the order in which nothing names what is gone. Imports stay, so that what was dropped is not read in again, and
+tasks, of which runs are only the attempts."""
 # The index of the texts, made anew bit by bit: what was deleted only leaves it then.
 MERGE: Final = "INSERT INTO search (search, rank) VALUES ('merge', :pages)"
 
@@ -222,7 +245,7 @@ def plan(tx: Tx, before: Millis, *, month_began: Millis) -> tuple[list[Run], lis
 
 
 def why_kept(tx: Tx, run: RunId, *, month_began: Millis) -> Kept | None:
-    row = tx.conn.execute(WHY_KEPT, {"run": run, "month": month_began}).fetchone()
+    row = tx.conn.execute(WHY_KEPT, {"run": run, "month": month_began, "now": tx.now}).fetchone()
     return None if row is None else Kept(row[0])
 
 

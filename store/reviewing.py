@@ -15,7 +15,7 @@ from store import search
 from store.rows import columns, many
 from store.runs import Run
 from store.tx import Tx
-from store.vocab import Billing, CostKnowledge, EndReason, MicroUsd, Millis, RunId, TurnId, TurnState
+from store.vocab import Billing, CostKnowledge, EndReason, MicroUsd, Millis, RunId, TaskId, TurnId, TurnState
 
 OPEN: Final = "open"
 """As an outcome: the runs that have none."""
@@ -59,6 +59,10 @@ class Listed:
     unknown: int
     """Turns of which none is known."""
     decisions: int
+    task: TaskId | None = None
+    """Of the queue, at which it was an attempt."""
+    attempt: int = 0
+    """Which one; 0: none."""
 
 
 class Place(NamedTuple):
@@ -127,6 +131,8 @@ FROM turns AS t WHERE t.run IN (SELECT value FROM json_each(:runs)) AND {_SENT} 
 DECIDED: Final = """
 SELECT run, count(*) FROM decisions WHERE run IN (SELECT value FROM json_each(:runs)) GROUP BY run
 """
+# Those that were attempts at a task, and which.
+ATTEMPTS: Final = "SELECT run, task, n FROM attempts WHERE run IN (SELECT value FROM json_each(:runs))"
 # Every repository once, from the index, one step for each.
 REPOSITORIES: Final = """
 WITH RECURSIVE each_one(name) AS (
@@ -205,9 +211,11 @@ def listed(tx: Tx, ids: list[RunId]) -> list[Listed]:
     rows = {row.id: row for row in many(tx, Run, ROWS, asked)}
     sums = {run: rest for run, *rest in tx.conn.execute(SUMS, asked)}
     decided = dict(tx.conn.execute(DECIDED, asked).fetchall())
+    attempts = {run: (task, n) for run, task, n in tx.conn.execute(ATTEMPTS, asked)}
     out = []
     for id in ids:
         turns, cost, guessed, unknown = sums.get(id, (0, None, 0, 0))
+        task, n = attempts.get(id, (None, 0))
         out.append(
             Listed(
                 run=rows[id],
@@ -216,6 +224,8 @@ def listed(tx: Tx, ids: list[RunId]) -> list[Listed]:
                 guessed=guessed,
                 unknown=unknown,
                 decisions=decided.get(id, 0),
+                task=task,
+                attempt=n,
             )
         )
     return out

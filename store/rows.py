@@ -65,9 +65,16 @@ def _readers(kind: type[Record]) -> tuple[tuple[int, Reader], ...]:
         hint = hints[name]
         alternatives = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
         for one_type in alternatives:
-            if isinstance(one_type, type) and (issubclass(one_type, StrEnum) or one_type is bool):
+            if one_type is bool:
+                found.append((place, _truth))
+            elif isinstance(one_type, type) and issubclass(one_type, StrEnum):
                 found.append((place, one_type))
     return _READERS.setdefault(kind, tuple(found))
+
+
+def _truth(cell: int) -> bool | int:
+    """What is neither 0 nor 1 was not written by us: it stays as it is, so that ``verify`` sees the difference."""
+    return bool(cell) if cell in (0, 1) else cell
 
 
 def from_row(kind: type[R], row: Sequence[Any]) -> R:

@@ -17,13 +17,16 @@ from store import entries, migrate, search
 from store.canonical import loads
 from store.open import connect
 from store.tx import Tx
-from store.verify import NOUNS
+from store.verify import GONE, NOUNS
 from store.vocab import Millis, RunId, TurnId
 
 _FARTHEST: Final = 1 << 44
 """No ledger has row ids beyond this; where nothing below it can be reached, nothing can."""
 _AT_ONCE: Final = 500
-TABLES: Final = (*dict.fromkeys(row.TABLE for row in NOUNS.values()), "entries", "events", "drafts")
+TABLES: Final = (
+    *dict.fromkeys(row.TABLE for row in NOUNS.values()),
+    *("task_dependencies", "entries", "events", "drafts"),
+)
 # A turn that has ended is made findable anew: the index itself cannot be taken over in parts.
 ENDED: Final = "SELECT run, id, text FROM turns WHERE ended_at NOTNULL ORDER BY ended_at, run, n"
 TOLD: Final = "SELECT kind, body FROM entries ORDER BY seq"
@@ -117,7 +120,10 @@ def _tell_again(target: sqlite3.Connection) -> None:
                 told.pop(("authorization", (loads(text)["authorization"],)), None)
             elif noun in NOUNS:
                 facts = loads(text)
-                told.setdefault((noun, tuple(facts[name] for name in NOUNS[noun].KEY)), {}).update(facts)
+                key = (noun, tuple(facts[name] for name in NOUNS[noun].KEY))
+                told.setdefault(key, {}).update(facts)
+                if kind in GONE:
+                    del told[key]
     for (noun, _), facts in told.items():
         row = NOUNS[noun]
         given = {

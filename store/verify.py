@@ -12,8 +12,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final
 
-from store import events, moves, pruning
+from store import dependencies, events, moves, pruning
+from store.agentwaits import StoredWait
 from store.attachments import Attachment
+from store.attempts import Attempt
 from store.attention import AttentionItem
 from store.authorizations import Amendment, Authorization
 from store.canonical import digest, loads
@@ -26,13 +28,17 @@ from store.evidence import Evidence
 from store.identity import Identity
 from store.imports import Import
 from store.incarnations import Incarnation
+from store.operations import Operation
+from store.outcomes import Outcome
 from store.pruning import Tombstone
 from store.queued import QueuedTurn
 from store.receipts import StoredReceipt
 from store.rows import Record, columns, from_row, names, number, one
 from store.runs import Run
+from store.series import Series
 from store.settings import Setting
 from store.stops import Stop
+from store.tasks import Task
 from store.turns import Turn
 from store.tx import Tx
 from store.vocab import RunId, TurnId
@@ -56,10 +62,18 @@ NOUNS: Final[dict[str, type[Record]]] = {
     "attention": AttentionItem,
     "command": Command,
     "import": Import,
+    "task": Task,
+    "series": Series,
+    "operation": Operation,
+    "attempt": Attempt,
+    "outcome": Outcome,
+    "agent-wait": StoredWait,
 }
 """What stands before the dot of an entry's kind, and the table that it tells of."""
 NO_ROW: Final = frozenset({"command.inside-a-hold"})
 """Kinds that look as if they told of a row and do not: what was tried, and refused before there was one."""
+GONE: Final = frozenset({"task.removed", "agent-wait.over"})
+"""Kinds after which there is no row any more, until another tells of a new one."""
 
 # Everything, in the order in which it was written.
 ALL_ENTRIES: Final = f"SELECT {columns(Entry)} FROM entries ORDER BY seq"
@@ -79,6 +93,10 @@ MOVES: Final[dict[str, Mapping[Any, frozenset[Any]]]] = {
     "decision": moves.DECISION,
     "stop": moves.STOP,
     "command": moves.COMMAND,
+    "task": moves.TASK,
+    "series": moves.SERIES,
+    "operation": moves.OPERATION,
+    "outcome": moves.OUTCOME,
 }
 """Nouns whose states, as the entries tell them one after the other, are moves that there are."""
 STEP: Final = 2_000
@@ -234,6 +252,8 @@ class _Verifying:
                     facts = told[noun].setdefault(key, self._own[noun].pop(key, {}))
                 yield from _move(noun, key, facts, body)
                 facts.update(body)
+                if entry.kind in GONE:
+                    del told[noun][key]
                 if "events_through" in body or "loose_through" in body:
                     ended.append(body)
             elif entry.kind == PRUNED and entry.run == LEDGER_CHAIN:
@@ -277,6 +297,14 @@ class _Verifying:
                     if expected.get(name) != value:
                         yield Difference(where=where, what=name, expected=str(expected.get(name)), found=str(value))
                 yield from _content(where, row)
+                if isinstance(row, Task):
+                    yield from self._needs(where, row, expected)
+
+    def _needs(self, where: str, task: Task, told: Facts) -> Iterator[Difference]:
+        """What it waits for is told with the task, and lies in a table without rows of its own."""
+        found = [*dependencies.needs_of(self._tx, task.id)]
+        if told.get("needs") != found:
+            yield Difference(where=where, what="needs", expected=str(told.get("needs")), found=str(found))
 
     def _untold(self) -> Iterator[Difference]:
         """Rows that no entry tells of: only where there are more than were found is it looked for which."""
@@ -287,7 +315,8 @@ class _Verifying:
             for entry in self._entries(ALL_ENTRIES, {}):
                 if entry.kind.partition(".")[0] == noun and entry.kind not in NO_ROW:
                     body = loads(entry.body)
-                    keys.add(tuple(body[name] for name in kind.KEY))
+                    key = tuple(body[name] for name in kind.KEY)
+                    (keys.discard if entry.kind in GONE else keys.add)(key)
             stones = {stone.authorization for stone in self._stones.values()}
             with closing(self._tx.conn.execute(ALL_ROWS[noun])) as rows:
                 for cells in rows:

@@ -228,6 +228,9 @@ class EndReason(StrEnum):
     RESTORED = "restored"
     HANDOFF = "handoff"
     FINISHED = "finished"
+    AT_REST = "at-rest"
+    """An attempt at a task whose agent had ended its turn, with nothing asked and nothing more to be said; carries the
+    ``FailureKind`` of a turn that went wrong."""
     IMPORTED = "imported"
     """Never held here: read in from what the agent itself had kept."""
 
@@ -342,6 +345,8 @@ class RefusalReason(StrEnum):
     START_TIMEOUT = "start-timeout"
     SETUP_FAILED = "setup-failed"
     # a run's tree, once it has ended
+    NO_CHECKS = "no-checks"
+    """Neither its terms nor the configuration name any for it."""
     NO_TREE_OF_ITS_OWN = "no-tree-of-its-own"
     TREE_GONE = "tree-gone"
     TREE_BUSY = "tree-busy"

@@ -6,20 +6,26 @@ INSERT INTO schema_version (number) VALUES (7);
 
 CREATE TABLE tasks (
   id           INTEGER PRIMARY KEY AUTOINCREMENT,   -- shown to the operator, so never given twice
-  parent       INTEGER REFERENCES tasks(id),        -- of one over several repositories: the first of them
+  parent       INTEGER,                  -- of one over several repositories: the first of them, which may be gone
   state        TEXT NOT NULL CHECK (state IN ('queued','working','needs-operator','done','failed','stopped')),
   title        TEXT NOT NULL,
   instruction  TEXT NOT NULL,
   repository   TEXT NOT NULL,
   paths        TEXT NOT NULL,            -- canonical JSON list of what it reserves, relative to the repository; '.' is all
   wishes       TEXT NOT NULL,            -- canonical JSON of what is asked for beyond the defaults: agent, model, budget, …
+  agent        TEXT NOT NULL,            -- of the wishes; '' while nobody has said
+  place        TEXT,                     -- the first of the paths, ended by '/'; '' is all, NULL reserves nothing
+  places       TEXT NOT NULL,            -- the others in one text, each between two U+0001; '' where there are none
   priority     INTEGER NOT NULL,         -- higher first
   held         INTEGER NOT NULL,         -- kept back by the operator
   revision     INTEGER NOT NULL,         -- grows with every edit
   series       TEXT REFERENCES series(id),          -- the terms in force; NULL: not signed, or stale since an edit
   unmet        INTEGER NOT NULL,         -- how many of its dependencies are not done
+  agreed_until INTEGER NOT NULL,         -- when its series expires, 0 without one: here, so that a claim reads one index
+  spent        INTEGER NOT NULL,         -- attempts or money of its series are used up, as of when it was put in line
   not_before   INTEGER NOT NULL,         -- it waits before it is tried again; 0: it does not
   counted      INTEGER NOT NULL,         -- attempts since it was put in line (again)
+  begun        INTEGER NOT NULL,         -- attempts ever; runs may be pruned, their numbers are not given twice
   token        TEXT,                     -- of the claim
   incarnation  TEXT REFERENCES incarnations(id),    -- whose claim it is
   machine      TEXT,
@@ -32,15 +38,26 @@ CREATE TABLE tasks (
   ended_at     INTEGER,
   CHECK ((state IN ('working','needs-operator')) >= (token IS NOT NULL))
 ) STRICT;
-CREATE INDEX tasks_claimable ON tasks (priority DESC, id) WHERE state = 'queued' AND held = 0 AND series IS NOT NULL AND unmet = 0;
+-- Both cover what a claim asks, so that it reads no row: one in the order in which tasks are begun, one by where they
+-- work, for repositories in which others do. (An index over generated columns covers nothing: hence the plain ones.)
+CREATE INDEX tasks_claimable
+  ON tasks (state, held, unmet, spent, priority DESC, id, agreed_until, not_before, agent, repository, place)
+  WHERE state = 'queued' AND held = 0 AND unmet = 0 AND spent = 0 AND agreed_until > 0;
+CREATE INDEX tasks_by_place
+  ON tasks (state, held, unmet, spent, repository, place, priority, id, agreed_until, not_before, agent, places)
+  WHERE state = 'queued' AND held = 0 AND unmet = 0 AND spent = 0 AND agreed_until > 0;
+CREATE INDEX tasks_in_line ON tasks (priority DESC, id) WHERE state = 'queued';
 CREATE INDEX tasks_by_state ON tasks (state, id);
+CREATE INDEX tasks_by_end ON tasks (ended_at DESC, id DESC) WHERE state IN ('done','failed','stopped');
+CREATE INDEX tasks_claimed ON tasks (incarnation, id) WHERE token IS NOT NULL;
+CREATE INDEX tasks_by_series ON tasks (series) WHERE series IS NOT NULL;
 CREATE UNIQUE INDEX tasks_once_each ON tasks (parent, repository) WHERE parent IS NOT NULL;
 
 CREATE TABLE task_dependencies (
   task INTEGER NOT NULL REFERENCES tasks(id) ON DELETE CASCADE,
   needs INTEGER NOT NULL REFERENCES tasks(id),
   PRIMARY KEY (task, needs)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 CREATE INDEX task_dependents ON task_dependencies (needs);
 
 CREATE TABLE series (
@@ -71,17 +88,20 @@ CREATE TABLE operations (
 ) STRICT;
 CREATE INDEX operations_open ON operations (id) WHERE state IN ('begun','claimed');
 
+-- Told in the chain of its run, and gone with it. The series is named without a reference: a file that holds some runs
+-- holds none.
 CREATE TABLE attempts (
   run         INTEGER NOT NULL PRIMARY KEY REFERENCES runs(id),
   task        INTEGER NOT NULL,
   n           INTEGER NOT NULL,          -- from 1, over all series of the task
-  series      TEXT NOT NULL REFERENCES series(id),
+  series      TEXT NOT NULL,
   operation   TEXT NOT NULL UNIQUE,      -- a claim is carried out once
   token       TEXT NOT NULL,
+  counted     INTEGER NOT NULL,          -- against its series: from admission on, until its outcome says that it is not
   at          INTEGER NOT NULL,
   UNIQUE (task, n)
 ) STRICT;
-CREATE INDEX attempts_by_series ON attempts (series);
+CREATE INDEX attempts_by_series ON attempts (series, counted);
 
 CREATE TABLE outcomes (
   run             INTEGER NOT NULL PRIMARY KEY REFERENCES runs(id),

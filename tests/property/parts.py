@@ -10,8 +10,8 @@ import os
 from hypothesis import Phase, settings as hypothesis_settings
 from hypothesis.stateful import RuleBasedStateMachine
 
-TAKEN = {"machine": 2_000, "books": 240, "books on disk": 40, "moves": 260}
-"""Examples of each stateful machine in ``make test``: 2,540, of up to 40 steps, each followed by every invariant."""
+TAKEN = {"machine": 2_000, "books": 240, "books on disk": 40, "moves": 260, "queue": 160}
+"""Examples of each stateful machine in ``make test``: 2,700, of up to 40 steps, each followed by every invariant."""
 SOAKED = 10
 SLOW = (Phase.shrink, Phase.explain)
 

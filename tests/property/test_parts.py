@@ -5,14 +5,21 @@ from collections.abc import Iterator
 from hypothesis import settings as hypothesis_settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from tests.property import parts, test_books_follow, test_books_on_disk, test_machine, test_store_moves
+from tests.property import (
+    parts,
+    test_books_follow,
+    test_books_on_disk,
+    test_machine,
+    test_store_moves,
+    test_store_queue,
+)
 
 ENOUGH = 2_000
 """What is promised of one run of the tests."""
 
 
 def cases() -> Iterator[type[RuleBasedStateMachine.TestCase]]:
-    for module in (test_machine, test_books_follow, test_books_on_disk, test_store_moves):
+    for module in (test_machine, test_books_follow, test_books_on_disk, test_store_moves, test_store_queue):
         yield from (case for name, case in vars(module).items() if name.startswith("Test"))
 
 

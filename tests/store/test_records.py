@@ -71,13 +71,23 @@ def test_a_receipt_is_replaced_only_by_a_better_one(tx: Tx) -> None:
     assert [(one.body, one.remaining) for one in receipts.of_run(tx, run.id)] == [('{"c":1}', 0)]
 
 
-def test_the_same_file_is_kept_once(tx: Tx) -> None:
+def test_what_is_found_again_is_kept_once_and_the_newest_is_how_it_stands(tx: Tx) -> None:
     run, _ = held(tx)
     first = evidence.add(tx, run=run.id, kind=EvidenceKind.MAILBOX, content=b"\xff\x00")
     assert evidence.add(tx, run=run.id, kind=EvidenceKind.MAILBOX, content=b"\xff\x00") == first
     assert evidence.add(tx, run=run.id, kind=EvidenceKind.DIFF, content=b"\xff\x00").id != first.id
     assert (first.size, evidence.get(tx, first.id)) == (2, first)
     assert len(evidence.of_run(tx, run.id)) == 2
+    for content in (b"A", b"B", b"A", b"A"):
+        last = evidence.add(tx, run=run.id, kind=EvidenceKind.FILES, content=content, note="1 files")
+    kept = [one.content for one in evidence.of_run(tx, run.id) if one.kind is EvidenceKind.FILES]
+    assert kept == [b"A", b"B", b"A"] and last.content == b"A"
+    assert evidence.add(tx, run=run.id, kind=EvidenceKind.FILES, content=b"A", note="not read").id > last.id
+    checked = [
+        evidence.add(tx, run=run.id, kind=EvidenceKind.CHECK, content=b"", note="passed", again=True) for _ in range(2)
+    ]
+    assert checked[0].id != checked[1].id
+    assert evidence.weight(tx, run.id, EvidenceKind.FILES) == 4
 
 
 def test_attention_is_said_once_and_served_in_order(tx: Tx) -> None:

@@ -12,6 +12,7 @@ from store.open import connect
 from store.reviewing import Narrowed
 from store.salvage import TABLES, salvage
 from store.tx import Tx
+from store.verify import NOUNS
 from store.vocab import Millis
 from tests.bench.bigledger import make
 
@@ -27,11 +28,18 @@ CHANGING = ("state", "step", "events")
 """Of a row that is laid out again, what later entries would have said."""
 
 
-def rows(path: Path, table: str) -> dict[int, dict[str, object]]:
+KEYS = {kind.TABLE: kind.KEY for kind in NOUNS.values()}
+
+
+def rows(path: Path, table: str) -> dict[object, dict[str, object]]:
+    """By key, as the entries tell of them: one that is laid out again may lie elsewhere."""
     with closing(connect(path, mode="ro", how="&immutable=1")) as conn:
         names = [name for (name,) in conn.execute("SELECT name FROM pragma_table_info(:t)", {"t": table})]
         found = conn.execute(f"SELECT rowid, {', '.join(names)} FROM {table}").fetchall()
-        return {id: dict(zip(names, row, strict=True)) for id, *row in found}
+        told = {id: dict(zip(names, row, strict=True)) for id, *row in found}
+        if table not in KEYS:
+            return dict(told)
+        return {tuple(row[name] for name in KEYS[table]): row for row in told.values()}
 
 
 def is_part_of(made: Path, whole: Path) -> None:

@@ -51,7 +51,7 @@ def tx() -> Iterator[Tx]:
 
 def test_there_are_statements_to_look_at() -> None:
     assert len(statements()) > 100
-    assert len(records()) == 20
+    assert len(records()) == 26
 
 
 @pytest.mark.parametrize(("name", "text"), statements(), ids=lambda value: value if value.startswith("store.") else "")
@@ -94,7 +94,7 @@ def enum_of(kind: type[Record], column: str) -> type[StrEnum] | None:
 def test_every_check_list_is_its_enum(tx: Tx) -> None:
     by_table = {kind.TABLE: kind for kind in records()}
     listed = checks(tx.conn)
-    assert len(listed) >= 16
+    assert len(listed) >= 20
     for (table, column), words in listed.items():
         enum = enum_of(by_table[table], column)
         assert enum is not None, f"{table}.{column} has a list and no enum"

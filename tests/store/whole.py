@@ -1,9 +1,11 @@
 """One run with one of everything that the ledger tells of, ended as a console ends it."""
 
 from store import (
+    agentwaits,
     attachments,
     attention,
     authorizations,
+    claims,
     commands,
     control_writes,
     custody,
@@ -11,6 +13,7 @@ from store import (
     events,
     evidence,
     imports,
+    outcomes,
     queued,
     receipts,
     runs,
@@ -36,10 +39,12 @@ from store.vocab import (
     RunId,
     RunOutcome,
     StopResult,
+    TaskState,
     TurnId,
     TurnResultKind,
     TurnSource,
 )
+from tests.store import inline
 from tests.store.scenes import INCARNATION, event, held, later, said
 
 
@@ -47,6 +52,10 @@ def a_whole_life(tx: Tx, *, tree: str = "/work/tree", at: int = 0) -> RunId:
     """``at``: how far its row ids and times are from those of the one before."""
     run, hold = held(tx, tree=tree)
     id, name = run.id, run.id
+    inline.queued(tx, paths=["roof"], budget=1_000)
+    task = inline.claimed(tx)
+    assert task is not None and task.token is not None
+    inline.attempt(tx, task, id)
     custody.stamp(tx, id=hold, boot_id="b", supervisor_pid=7, supervisor_ticks=8, keeper_pid=5, keeper_ticks=6)
     custody.stamp_agent(tx, id=hold, generation=1, agent_pid=9, agent_ticks=10)
     brief = said(tx, id, f"turn-{name}-1", text=f"mend the roof of {name}")
@@ -96,6 +105,11 @@ def a_whole_life(tx: Tx, *, tree: str = "/work/tree", at: int = 0) -> RunId:
     receipts.add(tx, custody=hold, generation=1, run=id, body='{"ended":[]}', remaining=0)
     authorizations.close(tx, id=signed, reason="stopped")
     runs.end(later(tx, 10 + at), id=id, outcome=RunOutcome.INTERRUPTED, reason="stopped")
+    outcomes.pending(tx, run=id)
+    outcomes.decide(tx, run=id, verdict='{"to":"done"}')
+    claims.finish(tx, task=task.id, token=task.token, to=TaskState.DONE)
+    outcomes.acknowledge(tx, run=id, counted=True)
+    agentwaits.wait(tx, agent=f"agent-{name}", reason="billing", until=None, run=id)
     custody.fence(tx, id=hold, reason="stopped")
     custody.move(tx, id=hold, expect=[CustodyState.FENCING], to=CustodyState.CLOSED)
     return id
