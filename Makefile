@@ -10,7 +10,7 @@ REPO   ?= $(CURDIR)
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 JOBS   ?= 4
 
-.PHONY: run test check format bench screenshots agents soak lock clean
+.PHONY: run test check format bench bench-compare screenshots agents packaging soak lock clean
 
 run: $(VENV)/.run
 	@cd "$(REPO)" && exec $(BIN)/footplate $(ARGS)
@@ -26,8 +26,13 @@ check: $(VENV)/.dev
 format: $(VENV)/.dev
 	@cd $(HERE) && $(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format --quiet .
 
+# ARGS: names of benches, --json PATH, --strict. What was measured is also written into .bench (ignored by git).
 bench: $(VENV)/.dev
-	@cd $(HERE) && exec $(BIN)/python -m tests.bench
+	@cd $(HERE) && exec $(BIN)/python -m tests.bench $(ARGS)
+
+bench-compare: $(VENV)/.dev
+	@test -n "$(OLD)" -a -n "$(NEW)" || { echo "usage: make bench-compare OLD=a.json NEW=b.json" >&2; exit 2; }
+	@exec env PYTHONPATH=$(HERE) $(BIN)/python -m tests.bench.compare $(OLD) $(NEW) $(ARGS)
 
 # What takes minutes: the whole fault matrix, two hundred consoles killed at random, thousands of fresh examples.
 soak: $(VENV)/.dev
@@ -41,6 +46,10 @@ screenshots: $(VENV)/.dev
 # Real agent binaries for tests/agents, into .agents (ignored by git). Needs npm and Node 20; without them those tests are skipped, loudly.
 agents: $(VENV)/.dev
 	@cd $(HERE) && exec $(BIN)/python -m tests.agents.install
+
+# The wheel as a stranger gets it: by pip and by pipx, with all that it needs fetched from the registry that pip is set to.
+packaging: $(VENV)/.dev
+	@cd $(HERE) && exec $(BIN)/python -m pytest -m registry tests/packaging $(ARGS)
 
 lock: $(VENV)/.dev
 	@cd $(HERE) && $(BIN)/pip-compile -q --generate-hashes --no-emit-index-url --no-emit-find-links \

@@ -16,7 +16,10 @@ from .spool import Spool
 try:  # hashlib would map all of OpenSSL: 3 MB for one function
     from _sha256 import sha256  # type: ignore[import-not-found, unused-ignore]
 except ImportError:
-    from hashlib import sha256
+    try:  # its name from Python 3.12 on
+        from _sha2 import sha256  # type: ignore[import-not-found, unused-ignore, no-redef]
+    except ImportError:
+        from hashlib import sha256
 
 Answer = Callable[[str], None]
 _SLICE = 1 << 20

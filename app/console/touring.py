@@ -1,0 +1,47 @@
+"""When the tour of six keys is shown: once, to whoever opens the first console of a ledger and wants nothing yet, and
+whenever it is asked for."""
+
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
+
+from app.console.screens.tour import Tour
+from app.console.views.standing import ended
+
+if TYPE_CHECKING:
+    from app.console.deeds import Deeds
+
+
+class Touring:
+    def __init__(self, deeds: "Deeds") -> None:
+        self._deeds = deeds
+
+    def acts(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
+        """By the action's name in the key table."""
+        return {"tour": self._show}
+
+    def begin(self) -> None:
+        """A console was opened."""
+        options, snapshot = self._deeds.app.options, self._deeds.drive.snapshot
+        new_here = not snapshot.sessions and snapshot.last_here is None and not options.brief and options.run is None
+        if options.tour or (new_here and options.toured is not None and not options.toured.exists()):
+            # Behind the first frame: the console is seen before what explains it.
+            self._deeds.drive.call_after_refresh(self._first)
+
+    def _first(self) -> None:
+        if not self._deeds.drive.composer.text:
+            self._open()
+
+    def _open(self) -> None:
+        app = self._deeds.app
+        app.push_screen(Tour(app.table, self._deeds.drive.composer.put_pasted, held=self._held))
+        if app.options.toured is not None:
+            # Where it cannot be noted it is shown once more, which hurts nobody.
+            with contextlib.suppress(OSError):
+                app.options.toured.touch(mode=0o600)
+
+    def _held(self) -> bool:
+        return any(not ended(one) for one in self._deeds.drive.snapshot.sessions)
+
+    async def _show(self) -> None:
+        self._open()
