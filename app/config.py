@@ -19,6 +19,7 @@ from app import themes
 from app.notices.items import Kind, NoticeSettings
 from app.paths import Paths
 from coordinator import tomlfiles
+from coordinator.checktypes import CHECK_SECONDS, MOST_CHECKS, RepositoryChecks
 from coordinator.constants import Timing
 from coordinator.recording import Pool
 from coordinator.terms import PRESETS
@@ -28,6 +29,9 @@ from store.vocab import MicroUsd
 
 _NonNegative = Annotated[float, msgspec.Meta(ge=0)]
 _Minutes = Annotated[float, msgspec.Meta(gt=0, le=60 * 24 * 7)]
+
+
+_Command = Annotated[str, msgspec.Meta(min_length=1, max_length=4000)]
 
 
 class _Pool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -43,7 +47,9 @@ class _Pools(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class _Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    setup: Annotated[str, msgspec.Meta(min_length=1, max_length=4000)] | None = None
+    setup: _Command | None = None
+    checks: Annotated[list[_Command], msgspec.Meta(max_length=MOST_CHECKS)] = msgspec.field(default_factory=list)
+    check_minutes: Annotated[float, msgspec.Meta(gt=0, le=240)] = CHECK_SECONDS / 60
 
 
 class _Notify(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -105,6 +111,8 @@ class Config:
     """What one agent may spend in a day and in a month, by its name."""
     setups: Mapping[str, str] = field(default_factory=dict)
     """The command that makes a new tree of a repository ready, by its absolute path."""
+    checks: Mapping[str, RepositoryChecks] = field(default_factory=dict)
+    """What looks at the work of a run that is finished, likewise."""
     at_budget: str = "hold"
     """``hold`` or ``fence``."""
     max_held_sessions: int = 8
@@ -164,9 +172,9 @@ def parse_file(path: Path) -> Config | Refusal:
     pools = _pools(path, raw.pools)
     if isinstance(pools, Refusal):
         return pools
-    setups = _setups(path, raw.repository)
-    if isinstance(setups, Refusal):
-        return setups
+    repositories = _repositories(path, raw.repository)
+    if isinstance(repositories, Refusal):
+        return repositories
     notify = _notify(path, raw.notify)
     if isinstance(notify, Refusal):
         return notify
@@ -178,7 +186,8 @@ def parse_file(path: Path) -> Config | Refusal:
         day_budget=_micro(raw.day_budget),
         month_budget=_micro(raw.month_budget),
         agent_pools=pools,
-        setups=setups,
+        setups={place: one.setup for place, one in repositories.items() if one.setup and one.setup.strip()},
+        checks={place: checks for place, one in repositories.items() if (checks := _checks(one)) is not None},
         at_budget=raw.at_budget,
         max_held_sessions=raw.max_held_sessions,
         attendance_seconds=int(raw.attendance_minutes * 60),
@@ -230,9 +239,9 @@ def _pools(path: Path, raw: _Pools) -> dict[str, Pool] | Refusal:
     return found
 
 
-def _setups(path: Path, raw: Mapping[str, object]) -> dict[str, str] | Refusal:
+def _repositories(path: Path, raw: Mapping[str, object]) -> dict[str, _Repository] | Refusal:
     """Links in the path are followed: git tells where a repository really lies."""
-    found: dict[str, str] = {}
+    found: dict[str, _Repository] = {}
     for name, table in raw.items():
         key = f'repository."{name}"'
         one = tomlfiles.typed(path, key, table, _Repository)
@@ -241,9 +250,13 @@ def _setups(path: Path, raw: Mapping[str, object]) -> dict[str, str] | Refusal:
         place = Path(name).expanduser()
         if not place.is_absolute():
             return invalid(path, key, "write its whole path, from / or ~")
-        if one.setup is not None and one.setup.strip():
-            found[str(place.resolve())] = one.setup
+        found[str(place.resolve())] = one
     return found
+
+
+def _checks(raw: _Repository) -> RepositoryChecks | None:
+    commands = tuple(dict.fromkeys(one for one in raw.checks if one.strip()))
+    return RepositoryChecks(commands=commands, seconds=max(1, round(raw.check_minutes * 60))) if commands else None
 
 
 def unknown_agent(path: Path, config: Config, agents: Collection[str]) -> Refusal | None:

@@ -32,6 +32,8 @@ class Paths:
     logs: Path
     mark: Path
     """``ledger.mark``: the ledger's last head, noted beside it."""
+    toured: Path
+    """There once the six keys were shown."""
     notices: Path
     """What the operator was told of, so that the next console does not tell it again."""
 
@@ -88,6 +90,7 @@ def _under(*, config: Path, data: Path, runtime: Path, logs: Path) -> Paths:
         runtime=runtime,
         logs=logs,
         mark=data / "ledger.mark",
+        toured=data / "toured",
         notices=data / "notices",
     )
 

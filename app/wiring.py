@@ -1,8 +1,12 @@
-"""The only place that builds concrete things: configuration to ledger to coordinator to front end."""
+"""The only place that builds concrete things: configuration to ledger to coordinator to front end.
+
+``open_backend`` is a console: it holds sessions. ``open_desk`` is what a command has that only orders something of the
+queue: it works beside any console and without one, holds nothing and begins nothing.
+"""
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +16,8 @@ from app.paths import Paths
 from coordinator import pricefile
 from coordinator.house import HouseSettings
 from coordinator.profiles import AgentProfile
+from coordinator.tasks import desk
+from coordinator.tasks.desk import CommandDesk
 from coordinator.thread import CoordinatorThread
 from store.refusal import Refusal
 
@@ -53,6 +59,7 @@ def house_settings(
         at_timeout=config.at_timeout,
         rules_file=paths.rules_file,
         setups=config.setups,
+        checks=config.checks,
     )
 
 
@@ -66,12 +73,14 @@ def open_backend(
     repository: Path | None = None,
     practice_script: str = "",
     leave: bool = True,
+    dispatches: bool = True,
 ) -> Iterator[CoordinatorThread | Refusal]:
     """The coordinator on its own thread, closed on every way out. Yields a ``Refusal`` where the ledger cannot be
     used.
 
     What is still held at the end, because nobody chose what should become of it (a screen that broke, a terminal that
     was lost, another console's holds picked up on the way), stays held by its keepers; without ``leave`` it is ended.
+    ``dispatches``: whether it begins tasks that wait in line.
     """
     refused = paths.ensure()
     if refused is not None:
@@ -83,10 +92,32 @@ def open_backend(
     if isinstance(prices, Refusal):
         yield prices
         return
-    settings = replace(house_settings(config, paths, around, practice_script=practice_script), prices=prices)
+    settings = house_settings(config, paths, around, practice_script=practice_script)
+    settings = replace(settings, prices=prices, dispatches=dispatches)
     backend = CoordinatorThread(settings=settings, profiles=profiles, ledger_path=paths.ledger, repository=repository)
     try:
         refused = backend.start()
         yield backend if refused is None else refused
     finally:
         backend.close(leave=leave)
+
+
+@asynccontextmanager
+async def open_desk(
+    config: Config,
+    paths: Paths,
+    profiles: tuple[AgentProfile, ...],
+    *,
+    environment: Mapping[str, str] | None = None,
+    practice_script: str = "",
+) -> AsyncIterator[CommandDesk | Refusal]:
+    """Where a command's orders about the queue are carried out (``coordinator.tasks.orders.serve``), with or without a
+    console. Yields a ``Refusal`` where the ledger cannot be used."""
+    refused = paths.ensure()
+    if refused is not None:
+        yield refused
+        return
+    around = os.environ if environment is None else environment
+    settings = house_settings(config, paths, around, practice_script=practice_script)
+    async with desk.opened(settings, profiles, paths.ledger) as opened:
+        yield opened

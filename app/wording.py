@@ -155,6 +155,7 @@ _ATTENTION = {
     AttentionKind.ENDS_SOON: "ends soon",
     AttentionKind.CRASHED: "the agent broke off",
     AttentionKind.PAGE: "needs a person",
+    AttentionKind.TASK: "task",
 }
 
 
@@ -241,7 +242,7 @@ def terms_sentence(terms: Terms, now: Millis) -> str:
     if terms.tree:
         tree = f"on its tree {short_path(terms.tree)}"
     elif terms.tree_kind is TreeKind.WORKTREE:
-        tree = f"on a new tree from {short_commit(terms.head)}" if terms.head else "on a new tree"
+        tree = f"on a new tree from {short_commit(terms.base or terms.head)}" if terms.head else "on a new tree"
     else:
         tree = f"in place on {terms.branch}" if terms.branch else "in place, on no branch"
     nominal = " (only nominal)" if terms.billing is Billing.SUBSCRIPTION else ""

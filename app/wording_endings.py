@@ -40,6 +40,7 @@ _REASONS: dict[EndReason, str] = {
     EndReason.RESTORED: "ended because the ledger was restored from a copy: start it again",
     EndReason.HANDOFF: "the agent says it is finished",
     EndReason.FINISHED: "finished by you",
+    EndReason.AT_REST: "its turn ended with nothing asked, so it was finished",
     EndReason.IMPORTED: "read in from the agent's own files; Footplate did not hold it",
 }
 
@@ -82,6 +83,8 @@ def end_reason(reason: str) -> str:
     if known is EndReason.SPAWN_FAILED and detail in _REFUSED_BY_AGENT:
         what, _, remedy = failure(FailureKind(detail)).partition(": ")
         return f"the agent could not be started ({what}): {remedy}"
+    if known is EndReason.AT_REST and detail in frozenset(FailureKind):
+        return f"its turn went wrong ({failure(FailureKind(detail))})"
     return _REASONS[known]
 
 

@@ -16,6 +16,7 @@ WHY_KEPT = {
     Kept.PINNED: "it is pinned",
     Kept.IMPORTING: "its import is not finished",
     Kept.MONTH: "what it cost counts in this month's money",
+    Kept.TASK: "it is an attempt at a task that is not over, or may be tried again",
     Kept.CONTINUED: "a run that stays goes on from it",
 }
 

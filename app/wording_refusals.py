@@ -2,19 +2,15 @@
 
 Reached through ``app.wording``. A key that is off and a command that is refused say the same sentence, from here.
 
-The sentences are templates: ``{fact}``, ``{this,or,that}``, ``{fact|words for none}``, ``{fact:money}``;
-a part in ``[…]`` is left out when one of its facts is missing. So a sentence stands whatever facts it is given.
+The sentences are templates (``wording_templates``), so that each stands whatever facts it is given; those of the queue
+are in ``wording_taskrefusals``.
 """
 
-import re
-from collections.abc import Mapping
-
-from app.wording_endings import end_reason
-from app.wording_failures import failure, failure_in_short, sign_in
-from app.wording_images import image_problem
-from app.wording_measures import clock_seconds, money, others_words, short_path, work_time
-from store.refusal import Fact, Refusal
-from store.vocab import FailureKind, MicroUsd, RefusalReason
+from app.wording_measures import others_words, short_path
+from app.wording_taskrefusals import OF_A_TASK, REFUSALS
+from app.wording_templates import filled
+from store.refusal import Refusal
+from store.vocab import RefusalReason
 
 _R = RefusalReason
 
@@ -167,6 +163,10 @@ _TEMPLATES: dict[RefusalReason, str] = {
         "The new tree was not made ready: {command|its command} ended early ({how|it failed})[; it said: {said}]; "
         "correct it in config.toml, or look at {tree|the tree}."
     ),
+    _R.NO_CHECKS: (
+        "No checks were agreed to for {run:run|this run}, and config.toml names none for {repository|its repository}; "
+        "README says how to."
+    ),
     _R.NO_TREE_OF_ITS_OWN: (
         "{run:Run|This run} worked in {repository|the repository} itself: what it changed is in your own files there; "
         "git itself is what keeps or undoes it."
@@ -232,44 +232,20 @@ _TEMPLATES: dict[RefusalReason, str] = {
         "{path|The data folder} cannot be used[: {problem}]; make room or correct its rights, "
         "or set FOOTPLATE_HOME to a folder of your own."
     ),
+    **REFUSALS,
 }
-
-_FIELDS = {
-    "instruction": "brief",
-    "program": "agent's program",
-    "agent_version": "agent's version",
-    "head": "commit",
-    "tree_kind": "kind of tree",
-    "max_turns": "number of turns",
-    "working_seconds": "working time",
-    "expires_at": "end time",
-    "attendance_seconds": "time you may be away",
-    "uid": "user",
-    "at_budget": "rule at the budget",
-    "prompt": "line with which it waits",
-    "quit": "word that ends it",
-    "continues": "run that it goes on from",
-    "setup": "command that makes its tree ready",
-    "carried": "account of what came before",
-    "answers": "answers that ride along",
-    "unsent": "number of messages that ride along",
-}
-"""Fields of the terms whose own name is no word for a person."""
-
-_FAILURES = frozenset(FailureKind)
-
-_PART = re.compile(r"\[([^\]]*)\]")
-_PLACE = re.compile(r"\{([\w,]+)(?::([\w-]+))?(?:\|([^}]*))?\}")
 
 
 def sentence(refusal: Refusal) -> str:
     """What is the case and what to do, in one sentence."""
-    template = _TEMPLATES[refusal.reason]
-    facts = {name: value for name, value in refusal.facts.items() if value is not None and value != ""}
-    kept = _PART.sub(lambda part: part.group(1) if _all_there(part.group(1), facts) else "", template)
-    # The facts go in last: one that carries a bracket or a brace is text, not template.
-    said = _PLACE.sub(lambda place: _fill(place, facts), kept)
-    return said[:1].upper() + said[1:] if said[:1].isalpha() and not _begins_with_fact(kept) else said
+    of_task = OF_A_TASK.get(refusal.reason) if refusal.facts.get("task") is not None else None
+    said = filled(of_task or _TEMPLATES[refusal.reason], refusal.facts)
+    where = refusal.facts.get("where")
+    if not where or refusal.reason is RefusalReason.QUEUE_FILE_INVALID:
+        return said
+    # Of several things that were ordered together, the one that it is about.
+    place = others_words(str(where))
+    return f"{place[:1].upper()}{place[1:]}: {said}"
 
 
 def trouble_words(refusal: Refusal, home: str | None = None) -> str:
@@ -278,48 +254,3 @@ def trouble_words(refusal: Refusal, home: str | None = None) -> str:
         return "The ledger is in use by another program; what you do is saved when it comes free."
     facts = {**refusal.facts, "path": short_path(str(refusal.facts.get("path") or ""), home)}
     return sentence(Refusal(refusal.reason, facts))
-
-
-def _begins_with_fact(template: str) -> bool:
-    # A path or a file's name is not capitalised.
-    return template.startswith("{")
-
-
-def _all_there(part: str, facts: Mapping[str, Fact]) -> bool:
-    return all(_value(place.group(1), facts) is not None for place in _PLACE.finditer(part))
-
-
-def _value(names: str, facts: Mapping[str, Fact]) -> Fact:
-    return next((facts[name] for name in names.split(",") if name in facts), None)
-
-
-def _fill(place: "re.Match[str]", facts: Mapping[str, Fact]) -> str:
-    names, form, otherwise = place.groups()
-    value = _value(names, facts)
-    if value is None:
-        return otherwise or ""
-    match form:
-        case "money" if isinstance(value, int):
-            return money(MicroUsd(value))
-        case "work" if isinstance(value, int):
-            return work_time(value)
-        case "clock" if isinstance(value, int):
-            return clock_seconds(value)
-        case "run" | "Run":
-            return f"{form} {others_words(str(value))}"
-        case "ending":
-            return end_reason(str(value))
-        case "exit":
-            return f"exit {value}" if str(value).isdecimal() else others_words(str(value))
-        case "sign-in":
-            return sign_in(str(value))
-        case "failure" if value in _FAILURES:
-            return failure_in_short(FailureKind(str(value)))
-        case "remedy" if value in _FAILURES:
-            return failure(FailureKind(str(value)), str(facts.get("agent", ""))).partition(": ")[2]
-        case "image":
-            return image_problem(others_words(str(value)))
-        case "field":
-            return _FIELDS.get(str(value), others_words(str(value).replace("_", " ")))
-        case _:
-            return others_words(str(value))

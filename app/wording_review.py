@@ -40,6 +40,8 @@ _PIECES: Final = {
     EvidenceKind.DIFF: "diff",
     EvidenceKind.STATUS: "state of the files",
     EvidenceKind.GIT_CONFIG: "settings of git",
+    EvidenceKind.FILES: "hashes of the files",
+    EvidenceKind.CHECK: "check",
 }
 _ENDS: Final = {
     EndReason.HANDOFF: "says it is done",

@@ -1,15 +1,19 @@
 """What is said of a run's working tree: why it gets one of its own, what is missing in it, what becomes of it."""
 
+import time
 from collections.abc import Sequence
 
+from app.wording_checks import checks_agreed
 from app.wording_measures import others_words, plural, short_commit
 from coordinator.api import Disposal, Disposed, TreeView
+from coordinator.dispositions import Disposition
 from coordinator.starttypes import Proposal, TreeReason
 from coordinator.terms import TreeKind
+from coordinator.treetypes import KEPT
 
 
 def tree_remarks(proposal: Proposal) -> list[str]:
-    """Why it is this tree, what that one will not have, and what is run in it first."""
+    """Why it is this tree, what that one will not have, and what is run in it before and after."""
     terms, said = proposal.terms, []
     own = terms.tree_kind is TreeKind.WORKTREE
     match proposal.tree_reason:
@@ -33,6 +37,8 @@ def tree_remarks(proposal: Proposal) -> list[str]:
         )
     if terms.setup:
         said.append(f"first it runs, in the new tree: {others_words(terms.setup)}")
+    if checked := checks_agreed(terms):
+        said.append(checked)
     return said
 
 
@@ -70,6 +76,40 @@ def tree_lines(view: TreeView) -> list[str]:
     if view.discarded_at is not None:
         said.append(f"It was discarded and can be restored for 30 days from then: footplate tree {view.run} restore.")
     return said
+
+
+_ORDERS = {
+    Disposal.KEEP: "keeping",
+    Disposal.MERGE: "merging",
+    Disposal.PICK: "picking",
+    Disposal.DISCARD: "discarding",
+    Disposal.RESTORE: "restoring",
+}
+
+
+def became_words(one: Disposition) -> str:
+    """What was done with a run's tree, when and by whom, as the ledger has it."""
+    branch, target = others_words(one.branch), others_words(one.target)
+    at = f" at {short_commit(one.commit)}" if one.commit else ""
+    on = f" on its branch {branch}" if branch else ""
+    if not one.done:
+        said = f"{_ORDERS[one.how]} it was asked for, and was refused or cut off"
+    else:
+        match one.how:
+            case Disposal.KEEP:
+                said = f"kept{on}{at}"
+            case Disposal.MERGE:
+                said = f"merged into {target}{at}"
+            case Disposal.PICK:
+                said = f"its commits are on {target}{at}"
+            case Disposal.DISCARD:
+                until = time.strftime("%Y-%m-%d", time.localtime((one.at + KEPT) / 1000))
+                said = f"discarded; it could be restored until {until}"
+            case Disposal.RESTORE:
+                said = f"restored{on}{at}"
+    return (
+        f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(one.at / 1000))}, by {others_words(one.operator)}: {said}"
+    )
 
 
 def disposed_words(done: Disposed) -> str:

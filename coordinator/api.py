@@ -20,7 +20,7 @@ from coordinator.difftypes import (
     Remark as Remark,
     TurnSpan as TurnSpan,
 )
-from coordinator.drivers.base import AgentEvent, Answer, Image as Image
+from coordinator.drivers.base import Answer, Image as Image
 from coordinator.imagetypes import (
     AttachedView as AttachedView,
     ImageProblem as ImageProblem,
@@ -36,10 +36,45 @@ from coordinator.starttypes import (
     Started as Started,
     StartRun as StartRun,
 )
+from coordinator.tasks.tasktypes import (
+    AcceptTask as AcceptTask,
+    AddTasks as AddTasks,
+    AgentWait as AgentWait,
+    EditTask as EditTask,
+    HoldLine as HoldLine,
+    HoldTask as HoldTask,
+    NewTask as NewTask,
+    ProposeSeries as ProposeSeries,
+    QueueCommand as QueueCommand,
+    QueueSummary as QueueSummary,
+    QueueView as QueueView,
+    ReadQueue as ReadQueue,
+    ReleaseAgent as ReleaseAgent,
+    RemoveTask as RemoveTask,
+    RetryTask as RetryTask,
+    SeriesProposal as SeriesProposal,
+    SeriesProposals as SeriesProposals,
+    SeriesTerms as SeriesTerms,
+    SignSeries as SignSeries,
+    TaskReason as TaskReason,
+    TasksAdded as TasksAdded,
+    TaskView as TaskView,
+    Waits as Waits,
+    Wishes as Wishes,
+)
 from coordinator.terminals import (
     ResizeTerminal as ResizeTerminal,
     SendKeys as SendKeys,
     Terminal as Terminal,
+)
+from coordinator.transcripttypes import (
+    FeedEvent as FeedEvent,
+    Hit as Hit,
+    ReadTranscript as ReadTranscript,
+    ReadWhole as ReadWhole,
+    SearchTranscript as SearchTranscript,
+    TranscriptHits as TranscriptHits,
+    TranscriptPage as TranscriptPage,
 )
 from coordinator.treetypes import (
     Disposal as Disposal,
@@ -71,55 +106,6 @@ from store.vocab import (
     RunId,
     TurnId,
 )
-
-# ---------------------------------------------------------------------------------------------------------------- feed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedEvent:
-    """One thing for a transcript, the same live and from the ledger. Deltas are live only and have no ``key``."""
-
-    run: RunId
-    turn: TurnId | None
-    at: Millis
-    event: AgentEvent
-    key: tuple[int, int] | None = None
-    """(spool offset, n): unique in its run, in order."""
-    left_at: int = 0
-    left_out: int = 0
-    """Of a very long text the middle is left out: where, and how many characters. The ledger has it whole."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptPage:
-    events: tuple[FeedEvent, ...]
-    """In order."""
-    more_before: bool = False
-    """Whether the ledger has older ones: ask for what is before the first key."""
-    more_after: bool = False
-    """Whether it has newer ones: ask for what is after the last key. The feed goes on from a page without."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    """An event, or the turn that begins with it, that has the text."""
-
-    key: tuple[int, int]
-    lines: int
-    """How many of its lines have it."""
-    turn: bool = False
-    """What the operator said in the turn, not the event."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptHits:
-    hits: tuple[Hit, ...]
-    """In order."""
-    before: tuple[int, int] | None
-    """To go on from; None: the run was searched to its beginning."""
-    through: tuple[int, int]
-    """The newest event that was looked at."""
-
 
 # ------------------------------------------------------------------------------------------------------------ commands
 
@@ -298,39 +284,6 @@ class TrackedFiles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadTranscript:
-    """The newest page, or the one before, after or around a key, or around where a turn begins. Answer:
-    ``TranscriptPage``."""
-
-    run: RunId
-    before: tuple[int, int] | None = None
-    after: tuple[int, int] | None = None
-    around: tuple[int, int] | None = None
-    turn: TurnId | None = None
-    limit: int = 1000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchTranscript:
-    """Where a run has this text: a page of its events, the newest first. Literal; without capitals in it, capitals do
-    not count. Answer: ``TranscriptHits``."""
-
-    run: RunId
-    text: str
-    before: tuple[int, int] | None = None
-    after: tuple[int, int] | None = None
-    """Look no further back than this."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadWhole:
-    """One event's text as it was written, however long. Answer: a string."""
-
-    run: RunId
-    key: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LookAtProcesses:
     """Ask a hold's keeper for its processes; they appear in the next snapshot."""
 
@@ -435,6 +388,7 @@ OperatorCommand = (
     | Revoke
     | Sweep
     | CloseAll
+    | QueueCommand
 )
 
 Reply = (
@@ -453,6 +407,9 @@ Reply = (
     | Disposed
     | Closed
     | Left
+    | QueueView
+    | TasksAdded
+    | SeriesProposals
     | str
     | Refusal
 )

@@ -9,18 +9,21 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING, Final
 
-from coordinator import agenthome, deeds, evidence as evidence_, mailbox, parking, settling, steps
+from coordinator import agenthome, deeds, evidence, mailbox, parking, settling, steps
 from coordinator.api import Done
+from coordinator.checkruns import Wanted
+from coordinator.checktypes import RepositoryChecks
 from coordinator.custody import spoolfile
 from coordinator.custody.client import Supervisor
 from coordinator.custody.leftovers import end_left
 from coordinator.custody.receipts import process_from_facts, receipt_from_facts
 from coordinator.custody.types import RecordKind, SpawnFailure, SpoolRecord, WriteProof
+from coordinator.environment import agent_environment
 from coordinator.rows import read_rows
 from coordinator.settling import Ending
 from coordinator.steps import Step
 from coordinator.stuck import REMAINING
-from store import attention, custody, evidence, runs, stops
+from store import attention, custody, runs, stops
 from store.canonical import dumps
 from store.db import Tx
 from store.refusal import Fact, Refusal
@@ -86,13 +89,14 @@ def _not_started(reason: str, facts: dict[str, Fact]) -> Refusal:
 
 async def spawn_failed(session: "HeldSession", failure: SpawnFailure) -> Refusal | None:
     """The supervisor or the agent did not come up. With a supervisor there, it gives the receipt."""
+    redact = session.house.redactor.text  # before it is cut: of half a secret nobody would know that it is one
     facts: dict[str, Fact] = {
         "agent": session.terms.agent,
         "program": session.terms.program,
         "what": failure.what,
-        "detail": failure.detail,
+        "detail": redact(failure.detail),
         "exit": failure.exit,
-        "stderr": failure.stderr[-2000:],
+        "stderr": redact(failure.stderr)[-2000:],
     }
     reason = session.stop_reason or EndReason.SPAWN_FAILED
     refusal = _not_started(reason, facts)
@@ -176,7 +180,13 @@ def _how_it_ended(session: "HeldSession") -> tuple[RunOutcome, str]:
     reason = session.stop_reason
     if reason is None and session.concluding is not None:
         failed = session.state.last_result is TurnResultKind.ERROR
-        return (RunOutcome.FAILED if failed else RunOutcome.FINISHED), str(session.concluding)
+        by_itself = session.at_rest and session.concluding is EndReason.FINISHED
+        why = EndReason.AT_REST if by_itself else session.concluding
+        went_wrong = session.rows.turns[-1].failure if failed and by_itself and session.rows.turns else None
+        return (
+            RunOutcome.FAILED if failed else RunOutcome.FINISHED,
+            f"{why}:{went_wrong}" if went_wrong else str(why),
+        )
     reason = reason or session.state.fencing or EndReason.SUPERVISOR_LOST
     if reason.partition(":")[0] in (EndReason.SPAWN_FAILED, EndReason.START_TIMEOUT, EndReason.EXITED):
         return RunOutcome.FAILED, reason
@@ -230,6 +240,8 @@ async def close(session: "HeldSession") -> None:
             attention.raise_once(tx, run=session.run_id, kind=AttentionKind.PAGE, key=REMAINING, text=text)
         return closed
 
+    if not again and _is_checked(session, outcome):
+        session.house.checks.expect(session.run_id, session.terms.checks)
     steps.reach(Step.BEFORE_CLOSED)
     await session.write(book)
     steps.reach(Step.CLOSED)
@@ -259,19 +271,40 @@ async def close(session: "HeldSession") -> None:
             waiter.set_result(Done(note=reason))
     session.house.changed()
     if not again:
-        await _gather_evidence(session)
+        try:
+            await _gather_evidence(session)
+        finally:
+            _check(session, outcome)
+
+
+def _is_checked(session: "HeldSession", outcome: RunOutcome) -> bool:
+    """Whether what it left is looked at by the operator's checks, by this console."""
+    house = session.house
+    finished = outcome is RunOutcome.FINISHED and bool(session.terms.checks)
+    return finished and not house.shutting and not house.settings.passing
+
+
+def _check(session: "HeldSession", outcome: RunOutcome) -> None:
+    """Only now: nothing waits for it, and what it writes into the tree is none of the agent's doing."""
+    house, terms = session.house, session.terms
+    if not _is_checked(session, outcome):
+        house.checks.end(session.run_id)
+        return
+    wanted = Wanted(
+        run=session.run_id,
+        tree=session.tree,
+        checks=RepositoryChecks(commands=terms.checks, seconds=terms.check_seconds),
+        environment=agent_environment(house.settings.environment, session.profile),
+    )
+    house.checks.begin(wanted)
 
 
 async def _gather_evidence(session: "HeldSession") -> None:
     """What the run changed, sealed into its chain. After the receipt, which it must never delay."""
     redact = session.house.redactor.text
-    pieces = await evidence_.gather(session.tree, session.head, redact=redact, config_before=session.config_before)
+    pieces = await evidence.gather(session.tree, session.head, redact=redact, config_before=session.config_before)
 
-    def keep(tx: Tx) -> None:
-        for piece in pieces:
-            evidence.add(tx, run=session.run_id, kind=piece.kind, content=piece.content, note=piece.note)
-
-    await session.write(keep)
+    await session.write(lambda tx: evidence.keep(tx, session.run_id, pieces))
     await deeds.look_at_changes(session)
 
 

@@ -13,6 +13,12 @@ MAILBOX_BYTES = 64 * 1024
 REPAIRS_IN_A_ROW = 2
 ENDS_SOON = 600.0
 """Seconds before a run's end at which a person is told that it comes; for a short run a part of its time."""
+AGREED_SECONDS = 24 * 3600
+"""For how long an attempt at a task may be begun under what was agreed to, where nothing else is said."""
+RETRY_FIRST = 30.0
+RETRY_GROWTH = 4
+RETRY_MOST = 1800.0
+"""Seconds before a task is tried again: the first wait, by how much each is longer, the longest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

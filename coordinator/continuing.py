@@ -15,8 +15,8 @@ from coordinator.account import Before, ToldTurn
 from coordinator.agreed import terms_of
 from coordinator.constants import TURN_BYTES
 from coordinator.drivers.base import CannotStart, Capabilities, TextBlock, ToolStarted
-from coordinator.house import House
 from coordinator.starttypes import Continued, NewConversation, Propose
+from coordinator.tasks.desk import Desk
 from coordinator.terms import Terms, TreeKind
 from store import continued, custody, decisions, events, reviewing, runs, turns
 from store.db import Tx
@@ -52,6 +52,7 @@ _ENDS: Final[dict[str, str]] = {
     EndReason.KILLED: "the operator stopped it",
     EndReason.REVOKED: "the operator took its terms back",
     EndReason.FINISHED: "the operator ended it",
+    EndReason.AT_REST: "its turn had ended with nothing asked",
     EndReason.HANDOFF: "the agent said that it was finished",
     EndReason.EXPIRED: "its time was up",
     EndReason.LAPSED: "the operator was away too long",
@@ -69,7 +70,7 @@ class Ended:
     """None: they cannot be read."""
 
 
-async def look(house: House, run: RunId) -> Ended | Refusal:
+async def look(house: Desk, run: RunId) -> Ended | Refusal:
     """Whether anything can go on from this run, and what it was."""
 
     def read(tx: Tx) -> Ended | Refusal:
@@ -80,7 +81,7 @@ async def look(house: House, run: RunId) -> Ended | Refusal:
 
 
 async def going(
-    house: House, ended: Ended, asked: Propose, terms: Terms, can: Capabilities
+    house: Desk, ended: Ended, asked: Propose, terms: Terms, can: Capabilities
 ) -> tuple[Terms, Continued] | Refusal:
     """The terms of a new run, as far as they come from the one before. ``can``: of its agent."""
     terms = await _in_its_tree(ended, asked, terms)

@@ -13,18 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from coordinator import (
+    admitting,
+    attending,
     commands,
     desk,
     disposing,
     following,
-    imagefiles,
     incarnation,
     ledgermark,
+    lensfolder,
     marks,
     proposing,
     recording,
     snapshots,
-    steps,
     sweep,
 )
 from coordinator.api import (
@@ -45,6 +46,7 @@ from coordinator.api import (
     OperatorCommand,
     Pin,
     Propose,
+    QueueCommand,
     ReadChanges,
     ReadDiff,
     ReadSaid,
@@ -62,22 +64,20 @@ from coordinator.api import (
     StopAll,
     Sweep,
 )
-from coordinator.attendance import Attendance, Presence
+from coordinator.attendance import Attendance
 from coordinator.clock import Clock
-from coordinator.drivers import registry
 from coordinator.feed import Feed
 from coordinator.house import House, HouseSettings
 from coordinator.ids import Ids
-from coordinator.machine import AttendanceChanged, GraceOver
-from coordinator.profiles import AgentProfile, Found, discover
+from coordinator.profiles import AgentProfile
 from coordinator.redaction import Redactor, secrets_of
 from coordinator.session import HeldSession
-from coordinator.steps import Step
+from coordinator.tasks import dispatch, orders
 from coordinator.transcripts import Transcripts
-from store import authorizations, drafts, incarnations, runs, settings
+from store import drafts, incarnations, settings
 from store.db import Ledger, LedgerFault, Tx
 from store.refusal import Refusal
-from store.vocab import EndReason, Millis, RefusalReason, RunId
+from store.vocab import EndReason, Millis, RunId
 
 log = logging.getLogger(__name__)
 
@@ -90,17 +90,19 @@ class Coordinator:
         self.sessions: dict[RunId, HeldSession] = {}
         self._actors: dict[RunId, asyncio.Task[None]] = {}
         self.snapshots = snapshots.Snapshots(house, self.sessions)
+        self.attending = attending.Attending(house, self.sessions)
         self.follower = following.Follower(house, self.sessions, self.snapshots)
         self.transcripts = Transcripts(house, self.sessions)
+        self.dispatcher = dispatch.Dispatcher(self)
+        self.follower.changed = self.attending.changed = self.dispatcher.poke
         self._life = life
         self._tasks = tasks
         self._poked = asyncio.Event()
         self.swept = sweep.Swept()
-        self._beaten = asyncio.Event()
         self._mark_due = asyncio.Event()
         self.left: dict[RunId, Millis] = {}
         """Holds that were left, and until when each stays held if nobody comes back."""
-        self._stops_of_all = 0
+        self.stops_of_all = 0
         """How often all was stopped; a start that was asked before does not outlive it."""
 
     @classmethod
@@ -133,7 +135,7 @@ class Coordinator:
             ),
         )
         try:
-            await ledgermark.look(house)
+            await asyncio.gather(ledgermark.look(house), asyncio.to_thread(lensfolder.take_away_left, clock.now()))
             await ledger.transaction(
                 lambda tx: incarnation.register(
                     tx, life, machine=settings.machine, uid=settings.uid, operator=settings.operator
@@ -148,12 +150,14 @@ class Coordinator:
                     tasks.create_task(coordinator._take_commands(), name="commands"),
                     tasks.create_task(coordinator.follower.keep(), name="follower"),
                     tasks.create_task(coordinator.snapshots.look_at(repository), name="repository"),
-                    tasks.create_task(coordinator._attend(), name="attendance"),
+                    tasks.create_task(coordinator.attending.keep(), name="attendance"),
                     tasks.create_task(coordinator._keep_mark(), name="mark"),
+                    tasks.create_task(house.checks.keep(house, coordinator.follower.show), name="checks"),
                 ]
                 try:
                     await coordinator.sweep()
                     await coordinator.snapshots.load()
+                    own.append(tasks.create_task(coordinator.dispatcher.keep(), name="line"))
                     yield coordinator
                 finally:
                     await coordinator.close()
@@ -176,9 +180,13 @@ class Coordinator:
             return fault.refusal
 
     async def _handle(self, command: OperatorCommand, who: str) -> Reply:
+        if isinstance(command, QueueCommand):
+            reply = await orders.serve(self.house, command, who)
+            self.follower.poked.set()
+            return reply
         match command:
             case Propose():
-                return await proposing.propose(self.house, command, await self.agents())
+                return await proposing.propose(self.house, command, await self.house.agents())
             case StartRun():
                 return await self._start(command, who)
             case Stop():
@@ -188,7 +196,7 @@ class Coordinator:
             case LeaveAll():
                 return await self._leave_all()
             case Resume():
-                return self._resume(command.run)
+                return self.attending.resume(command.run)
             case Sweep():
                 swept = await self.sweep()
                 return Done(note=f"{len(swept.picked_up)} picked up, {len(swept.ended)} ended")
@@ -215,75 +223,32 @@ class Coordinator:
                     return await desk.not_held(self.house, command.run)
                 return await session.give(command, who)
 
-    async def agents(self) -> dict[str, Found]:
-        """What can be run here. Looked for each time: agents update themselves, and the operator gets those that are
-        missing while the console is open."""
-        house, path = self.house, self.house.settings.environment.get("PATH", "")
-        cache, source = house.settings.version_cache, house.settings.environment
-        found = await asyncio.to_thread(discover, house.profiles, path, cache=cache, source=source)
-        return {one.profile.name: one for one in found}
-
     # -------------------------------------------------------------------------------------------------------- start
 
     async def _start(self, command: StartRun, who: str) -> Reply:
-        house, terms, stops_before = self.house, command.terms, self._stops_of_all
-        if house.shutting:
-            return Refusal(RefusalReason.SHUTTING_DOWN)
-        profile = next((one for one in house.profiles if one.name == terms.agent), None)
-        driver = registry.create(terms.driver, house.ids.secret()[:6])
-        if profile is None or driver is None:
-            names = ", ".join(one.name for one in house.profiles)
-            return Refusal(RefusalReason.UNKNOWN_AGENT, {"agent": terms.agent, "agents": names})
-        images = await imagefiles.taken(house, driver.capabilities, terms.agent, command.images)
-        if isinstance(images, Refusal):
-            return images
-        given = recording.Admission(
-            incarnation=house.incarnation,
-            operator=who,
-            max_held_sessions=house.settings.max_held_sessions,
-            pools=house.pools(house.clock.now()),
-        )
-        title = command.title or ("" if terms.continues else proposing.retitle(house.redactor.text(terms.instruction)))
-        authorization = house.ids.authorization()
-        if authorization in house.used_elsewhere:
-            return Refusal(RefusalReason.AUTHORIZATION_SPENT)
-
-        def admit(tx: Tx) -> tuple[runs.Run, recording.EffectiveLimits] | Refusal:
-            run = recording.admit(tx, given, terms=terms, authorization=authorization, title=title)
-            if isinstance(run, Refusal):
-                return run
-            signed = authorizations.get(tx, authorization)
-            assert signed is not None
-            return run, recording.effective_limits(tx, signed, terms)
-
-        admitted = await house.ledger.transaction(admit)
-        if isinstance(admitted, Refusal):
-            return admitted
-        run, limits = admitted
-        steps.reach(Step.ADMITTED)
-        session = HeldSession(
-            house,
-            run=run.id,
-            custody_id=house.ids.custody(),
-            terms=terms,
-            profile=profile,
-            driver=driver,
-            operator=who,
-            limits=limits,
-        )
-        session.brief_images = images
-        await session.refresh()
-        self._begin(session)
-        if self._stops_of_all != stops_before:
-            session.order_end(EndReason.STOPPED, by=who)
+        stops_before = self.stops_of_all
+        session = await admitting.admit(self.house, command, who)
+        if isinstance(session, Refusal):
+            return session
+        self.begin(session, who, stops_before)
         return await session.started
+
+    def begin(self, session: HeldSession, who: str, stops_before: int) -> None:
+        """Begin what was admitted. ``stops_before``: how often all had been stopped when its start was asked."""
+        self._begin(session)
+        if self.stops_of_all != stops_before:
+            session.order_end(EndReason.STOPPED, by=who)
 
     def _begin(self, session: HeldSession) -> None:
         self.sessions[session.run_id] = session
         self._actors[session.run_id] = self._tasks.create_task(session.run(), name=f"run {session.run_id}")
-        self._actors[session.run_id].add_done_callback(lambda _: self._mark_due.set())
+        self._actors[session.run_id].add_done_callback(lambda _: self._ended())
         if self.house.shutting:
             session.order_end(EndReason.SHUTDOWN)
+
+    def _ended(self) -> None:
+        self._mark_due.set()
+        self.dispatcher.poke()
 
     async def sweep(self) -> sweep.Swept:
         """Pick up or settle what consoles that are gone have left."""
@@ -299,6 +264,9 @@ class Coordinator:
     async def _stop(self, command: Stop, who: str) -> Reply:
         session = self.sessions.get(command.run)
         if session is None or session.ended.is_set():
+            if self.house.checks.end(command.run):
+                self.house.changed()
+                return Done(note="its checks were ended")
             return await desk.not_held(self.house, command.run)
         waiter: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         session.waiters.append(waiter)
@@ -308,15 +276,19 @@ class Coordinator:
 
     async def _stop_all(self, who: str) -> Reply:
         """No new start while it is in force; every hold ends side by side."""
-        self._stops_of_all += 1
+        self.stops_of_all += 1
         self._order_all(EndReason.STOPPED, who)
         try:
             with contextlib.suppress(LedgerFault):
-                await self._admission(f"{recording.SHUT_BY}{self.house.incarnation}", recording.ADMISSION)
+                await self.house.ledger.transaction(self._shut)
             unsettled = await self._end_all(EndReason.STOPPED, who)
         finally:
             await self._open_again()
         return Closed(unsettled=unsettled)
+
+    def _shut(self, tx: Tx) -> None:
+        settings.put(tx, recording.ADMISSION, f"{recording.SHUT_BY}{self.house.incarnation}")
+        dispatch.keep_back(tx)
 
     async def _open_again(self) -> None:
         """Until it stands in the ledger: what stays shut there refuses every start of every console."""
@@ -370,68 +342,17 @@ class Coordinator:
         self.left |= left
         return Left(until=tuple(left.items()))
 
-    # -------------------------------------------------------------------------------------------------- attendance
-
     def beat(self) -> None:
-        """The operator did something. Paused runs stay so until they are resumed."""
-        now = self.house.clock.monotonic()
-        nearly = self.house.attendance.at(now) is not Presence.THERE
-        self.house.attendance = self.house.attendance.beat(now)
-        if nearly:
-            self._beaten.set()
-
-    def _resume(self, run: RunId | None) -> Done:
-        self.beat()
-        resumed = 0
-        for session in self.sessions.values():
-            if session.state.paused and run in (None, session.run_id):
-                session.inbox.command(AttendanceChanged(paused=False))
-                resumed += 1
-        return Done(note=f"{resumed} resumed")
-
-    async def _attend(self) -> None:
-        """Look at each edge of the window what becomes of the holds."""
-        house, was = self.house, Presence.THERE
-        while True:
-            now = house.clock.monotonic()
-            presence = house.attendance.at(now)
-            house.away_in = house.attendance.left(now) if presence is Presence.NEARLY_AWAY else None
-            if presence is not was:
-                self._presence_changed(presence)
-                was = presence
-            house.changed()
-            self._beaten.clear()
-            # While the countdown shows, it is shown again each second.
-            pause = 1.0 if presence is Presence.NEARLY_AWAY else house.attendance.next_change(now) + 0.01
-            try:
-                async with asyncio.timeout(pause):
-                    await self._beaten.wait()
-            except TimeoutError:
-                pass
-
-    def _presence_changed(self, presence: Presence) -> None:
-        for session in self.sessions.values():
-            if session.ended.is_set():
-                continue
-            match presence:
-                case Presence.AWAY if self.house.settings.at_lapse == "stop":
-                    session.order_end(EndReason.LAPSED)
-                case Presence.AWAY:
-                    session.inbox.command(AttendanceChanged(paused=True))
-                case Presence.GRACE_OVER:
-                    # The edge before may have been slept through.
-                    session.inbox.command(AttendanceChanged(paused=True))
-                    session.inbox.command(GraceOver())
-                case Presence.LAPSED:
-                    session.order_end(EndReason.LAPSED)
-                case Presence.THERE | Presence.NEARLY_AWAY:
-                    pass
+        """The operator did something."""
+        self.attending.beat()
 
     async def close(self) -> Closed:
         """Shut admission, end every hold under one deadline. Safe to call again."""
         who, first = self.house.settings.operator, not self.house.shutting
         self.house.shutting = True
         self._order_all(EndReason.SHUTDOWN, who)
+        for run in await self.house.checks.close():
+            self.house.notes.append(f"the checks of run {run} were cut off; footplate tree {run} check runs them again")
         if first:
             with contextlib.suppress(LedgerFault):
                 await self._admission("shut", f"{recording.ADMISSION}.{self.house.incarnation}")
@@ -440,6 +361,8 @@ class Coordinator:
             self.house.notes.append(f"run {run} did not end in time; its keeper goes on ending it")
             # Its books are the next console's: this one does not wait any longer, whatever the actor waits for.
             self._actors[run].cancel()
+        if first:
+            await self.dispatcher.last_look()
         return Closed(unsettled=unsettled)
 
     # -------------------------------------------------------------------------------------- commands of other processes

@@ -1,9 +1,22 @@
 """Carries the machine's *act* effects out: turns and controls to the agent, the mailbox, the endings."""
 
+import asyncio
 import contextlib
+import logging
 from typing import TYPE_CHECKING
 
-from coordinator import images as kept_images, launch, machine, parking, recording, steps, turntrees, writing
+from coordinator import (
+    evidence,
+    githelper,
+    images as kept_images,
+    launch,
+    machine,
+    parking,
+    recording,
+    steps,
+    turntrees,
+    writing,
+)
 from coordinator.drivers.base import ControlWrite, Image
 from coordinator.recording import NewTurn
 from coordinator.steps import Step
@@ -15,6 +28,8 @@ from store.vocab import AttentionKind, CustodyState, DecisionState, EndReason, F
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
+
+log = logging.getLogger(__name__)
 
 
 async def carry_out(session: "HeldSession", act: machine.Act) -> None:
@@ -50,7 +65,7 @@ async def carry_out(session: "HeldSession", act: machine.Act) -> None:
             await fence(session, act.reason)
         case machine.Settled():
             session.set_deadline("interrupt", None)
-            session.spawn(look_at_changes(session), "changes")
+            session.spawn(look_and_keep(session), "changes")
 
 
 def _send_ruled(session: "HeldSession", act: machine.SendRuled) -> None:
@@ -247,3 +262,37 @@ async def look_at_changes(session: "HeldSession") -> None:
     if not isinstance(found, Refusal):
         session.live.changed, session.live.changes_known = tuple(found), True
         session.house.changed()
+
+
+async def look_and_keep(session: "HeldSession") -> None:
+    """After a turn: what it changed, on the screen, and into the ledger where the run has come to rest with it."""
+    await look_at_changes(session)
+    try:
+        await _keep_evidence(session)
+    except Exception:
+        # Nothing of the run depends on it, and its end keeps all of it once more.
+        log.exception("run %s: what it changed so far could not be kept", session.run_id)
+
+
+async def _keep_evidence(session: "HeldSession") -> None:
+    async with session.looking:
+        if not session.state.at_rest or session.ending or session.concluding is not None:
+            return  # the next rest, or the end, has it
+        config = await asyncio.to_thread(githelper.read_config, session.tree)
+        changed = session.live.changed
+        seen = await asyncio.to_thread(evidence.signature, session.tree, changed, config)
+        if seen == session.kept or (session.kept is None and not changed and config == session.config_before):
+            return
+        last = next(iter(reversed(await asyncio.to_thread(turntrees.noted, session.folder))), None)
+        over = max((turn.n for turn in session.rows.turns if turn.ended_at is not None), default=0)
+        whole = last is not None and last.turn == over and not last.left
+        pieces = await evidence.gather(
+            session.tree,
+            session.head,
+            redact=session.house.redactor.text,
+            config_before=session.config_before,
+            noted=evidence.Noted(tree=last.tree, store=turntrees.store_of(session.folder)) if whole and last else None,
+        )
+        if session.gone is None:
+            await session.write(lambda tx: evidence.keep(tx, session.run_id, pieces, over=False))
+            session.kept = seen

@@ -18,13 +18,12 @@ from coordinator import landing, leftwork, worktree
 from coordinator.gitfacts import RepositoryFacts
 from coordinator.githelper import run_git
 from coordinator.leftwork import Identity, Work
-from coordinator.treetypes import Disposal, Disposed
+from coordinator.treetypes import KEPT, Disposal, Disposed
 from store.refusal import Refusal
 from store.vocab import Millis, RefusalReason, RunId
 
 PLACE: Final = "refs/footplate/discarded"
 _GOING: Final = ".going-"
-KEPT: Final = Millis(30 * 86_400_000)
 _FORMAT: Final = "%(refname)%00%(objectname)%00%(*objectname)%00%(taggerdate:unix)%00%(contents:subject)"
 
 
@@ -101,7 +100,8 @@ async def discard(
         put_away = before.commit  # one that was cut off: that has all of it already
     else:
         put_away = commit
-        tag = await _tag(top, run, commit, branch=branch, tree=path, by=by, now=now)
+        words = json.dumps({"branch": branch, "tree": path})
+        tag = await made_tag(top, f"footplate-discarded-{run}", commit, words=words, by=by, now=now)
         if isinstance(tag, Refusal):
             return tag
         place = f"{PLACE}/{run}"
@@ -167,16 +167,11 @@ async def _same(top: Path, one: str, other: str) -> bool:
     return lines[0] is not None and lines[0] == lines[1]
 
 
-async def _tag(
-    top: Path, run: RunId, commit: str, *, branch: str, tree: str, by: Identity, now: Millis
-) -> str | Refusal:
-    words = json.dumps({"branch": branch, "tree": tree})
+async def made_tag(top: Path, tag: str, commit: str, *, words: str, by: Identity, now: Millis) -> str | Refusal:
+    """A tag's object, which says by itself when it was made. No reference names it yet."""
     name = "".join(letter for letter in by.name if letter not in "<>\n")
     email = "".join(letter for letter in by.email if letter not in "<>\n ")
-    text = (
-        f"object {commit}\ntype commit\ntag footplate-discarded-{run}\n"
-        f"tagger {name} <{email}> {now // 1000} +0000\n\n{words}\n"
-    )
+    text = f"object {commit}\ntype commit\ntag {tag}\ntagger {name} <{email}> {now // 1000} +0000\n\n{words}\n"
     made = await run_git(["mktag"], cwd=top, input=text.encode("utf-8", "replace"))
     return made if isinstance(made, Refusal) else made.line
 

@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from coordinator import discarding, landing, leftwork, recording, treepool, treesinuse
+from coordinator import discarding, dispositions, landing, leftwork, recording, treepool, treesinuse
 from coordinator.gitfacts import RepositoryFacts
 from coordinator.githelper import changed_files, find_repository, run_git
 from coordinator.gitlens import open_lens
@@ -24,13 +24,6 @@ from store.tx import Tx
 from store.vocab import Millis, RefusalReason, RunId
 
 T = TypeVar("T")
-_DONE: Final = {
-    Disposal.KEEP: "tree.kept",
-    Disposal.MERGE: "tree.merged",
-    Disposal.PICK: "tree.picked",
-    Disposal.DISCARD: "tree.discarded",
-    Disposal.RESTORE: "tree.restored",
-}
 
 
 class Books(Protocol):
@@ -168,7 +161,7 @@ async def dispose(
         if isinstance(done, Refusal):
             return done
         facts: dict[str, Any] = {"branch": done.branch, "commit": done.commit, "target": done.target}
-        await _note(books, run, _DONE[how], operator, **facts)
+        await _note(books, run, dispositions.DONE[how], operator, **facts)
         return done
 
 

@@ -6,7 +6,7 @@ Looked at each second and whenever somebody pokes. At rest that is one row: the 
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from coordinator import poolwarning, snapshots
 from coordinator.custody.receipts import receipt_from_facts
 from coordinator.house import House, periods
+from coordinator.wallclock import WallClock
 from store import entries, runs
 from store.db import LedgerFault, Tx
 from store.vocab import RunId
@@ -27,11 +28,14 @@ log = logging.getLogger(__name__)
 class Follower:
     def __init__(self, house: House, sessions: "Mapping[RunId, HeldSession]", shown: snapshots.Snapshots) -> None:
         self.poked = asyncio.Event()
+        self.changed: Callable[[], None] = lambda: None
+        """Told when there is something new."""
         self._house = house
         self._sessions = sessions
         self._shown = shown
         self._seen: tuple[int, tuple[int, int]] | None = None
         """The newest entry and the periods of the last look."""
+        self._wall = WallClock(wall_ms=house.clock.now(), monotonic=house.clock.monotonic())
         self._heads: dict[RunId, int] = {}
         """How long the chain of each run was that is not held here, when it was read."""
 
@@ -44,12 +48,20 @@ class Follower:
             except TimeoutError:
                 pass
             self.poked.clear()
+            self._look_at_the_clock()
             try:
                 await self.look()
             except LedgerFault as fault:
                 log.info("the ledger could not be looked at: %s; tried again in a second", fault)
             except Exception:
                 log.exception("the ledger could not be followed; tried again in a second")
+
+    def _look_at_the_clock(self) -> None:
+        """Holds at rest look at it rarely, and their keepers end them by it: a step forward is told of first."""
+        clock = self._house.clock
+        self._wall, stepped = self._wall.at(clock.now(), clock.monotonic())
+        for session in self._sessions.values() if stepped else ():
+            session.renew_now()
 
     async def look(self) -> None:
         """Show what is new. What could not be read or said is tried again."""
@@ -59,11 +71,12 @@ class Follower:
             return
         changed = await house.ledger.read(self._changed)
         for run in changed:
-            await self._show(run)
+            await self.show(run)
         self._heads |= changed
         await self._warn()
         self._seen = newest
         house.changed()
+        self.changed()
 
     def _changed(self, tx: Tx) -> dict[RunId, int]:
         """Chains of runs that are not held here and are longer than they were, or new."""
@@ -72,7 +85,8 @@ class Follower:
         heads = {run: entries.head(tx, run)[0] for run in known - held}
         return {run: n for run, n in heads.items() if n != self._heads.get(run)}
 
-    async def _show(self, run: RunId) -> None:
+    async def show(self, run: RunId) -> None:
+        """Read a run anew that is not held here, or not any more."""
         session = self._sessions.get(run)
         if session is None:
             await self._shown.reload(run)

@@ -5,7 +5,7 @@ Names in a repository are bytes that an agent chose: tabs, line ends, escapes. O
 parsed, and what is not UTF-8 stays recognisable through replacement. No process is started here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -111,9 +111,12 @@ def raw_changes(raw: bytes, away: frozenset[bytes] = frozenset()) -> list[RawCha
 
 def parse_changes(raw: bytes, away: frozenset[bytes] = frozenset()) -> tuple[ChangedFile, ...]:
     """The same as values for a screen, in order."""
+    return as_files(raw_changes(raw, away))
+
+
+def as_files(changes: Iterable[RawChange]) -> tuple[ChangedFile, ...]:
     files = (
-        ChangedFile(path=text(one.names[0]), status=one.status, added=one.added, removed=one.removed)
-        for one in raw_changes(raw, away)
+        ChangedFile(path=text(one.names[0]), status=one.status, added=one.added, removed=one.removed) for one in changes
     )
     return tuple(sorted(files, key=lambda file: file.path))
 

@@ -2,18 +2,20 @@
 ``coordinator.py``."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from coordinator.attendance import Attendance
+from coordinator.attendance import Attendance, Presence
+from coordinator.checkruns import CheckRuns
+from coordinator.checktypes import RepositoryChecks
 from coordinator.clock import Clock
 from coordinator.constants import Timing
 from coordinator.feed import Feed
 from coordinator.ids import Ids
 from coordinator.prices import Prices, built_in
-from coordinator.profiles import AgentProfile
+from coordinator.profiles import AgentProfile, Found, discover
 from coordinator.recording import Pool, Pools
 from coordinator.redaction import Redactor
 from store.db import Ledger
@@ -59,8 +61,13 @@ class HouseSettings:
     """``rules.toml``: the standing rules with which runs are proposed; None: none are."""
     setups: Mapping[str, str] = field(default_factory=dict)
     """The command that makes a new tree ready, by the absolute path of the repository."""
+    checks: Mapping[str, RepositoryChecks] = field(default_factory=dict)
+    """What looks at the work of a run that is finished, by the absolute path of the repository."""
     passing: bool = False
     """Only settles what is over: holds that live on are left exactly as they are."""
+    dispatches: bool = True
+    """Begins tasks that wait in line. False for who opened this console for one run of their own (``start --plain``,
+    the demo): how tasks ended is seen to all the same."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,6 +89,7 @@ class House:
     """While the ledger cannot be written."""
     shutting: bool = False
     attendance: Attendance
+    checks: CheckRuns = field(default_factory=CheckRuns)
     work: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the one session that takes in what its agent printed just now (``taking``)."""
     used_elsewhere: frozenset[AuthorizationId] = frozenset()
@@ -89,16 +97,36 @@ class House:
     notes: list[str] = field(default_factory=list)
     """What a person must be told after the screen is gone (unsettled holds)."""
 
+    @property
+    def away(self) -> bool:
+        """Whether the window of attendance has passed: nothing new is begun then."""
+        return self.attendance.at(self.clock.monotonic()) not in (Presence.THERE, Presence.NEARLY_AWAY)
+
+    async def agents(self) -> dict[str, Found]:
+        """What can be run here. Looked for each time: agents update themselves, and the operator gets those that are
+        missing while the console is open."""
+        return await found_by_name(self.settings, self.profiles)
+
     def pools(self, now: Millis) -> Pools:
         """Money for all runs together, and since when it counts."""
-        day, month = periods(now)
-        return Pools(
-            day=self.settings.day_budget,
-            month=self.settings.month_budget,
-            day_began=day,
-            month_began=month,
-            agents=self.settings.agent_pools,
-        )
+        return pools_of(self.settings, now)
+
+
+def pools_of(settings: HouseSettings, now: Millis) -> Pools:
+    day, month = periods(now)
+    return Pools(
+        day=settings.day_budget,
+        month=settings.month_budget,
+        day_began=day,
+        month_began=month,
+        agents=settings.agent_pools,
+    )
+
+
+async def found_by_name(settings: HouseSettings, profiles: Sequence[AgentProfile]) -> dict[str, Found]:
+    path, cache, source = settings.environment.get("PATH", ""), settings.version_cache, settings.environment
+    found = await asyncio.to_thread(discover, profiles, path, cache=cache, source=source)
+    return {one.profile.name: one for one in found}
 
 
 def periods(now: Millis) -> tuple[Millis, Millis]:

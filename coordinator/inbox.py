@@ -35,6 +35,10 @@ class Inbox(Generic[C]):
         self._commands.append(command)
         self._some.set()
 
+    def nudge(self) -> None:
+        """One of its timers was changed by somebody else: look again."""
+        self._some.set()
+
     async def record(self, record: SpoolRecord | WireLost) -> None:
         """Waits while the lane is full."""
         await self._room.wait()

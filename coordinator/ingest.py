@@ -12,6 +12,7 @@ from coordinator.api import FeedEvent
 from coordinator.books import Books
 from coordinator.custody.types import RecordKind, SpoolRecord
 from coordinator.drivers import base
+from coordinator.errorstream import ErrorStream
 from coordinator.ids import Ids
 from coordinator.machine import Act, Book, SessionState
 from coordinator.redaction import Redactor
@@ -60,6 +61,7 @@ class Ingest:
         self._driver = driver
         self._redactor = redactor
         self._ids = ids
+        self._errors = ErrorStream(redactor)
         self._books = Books(run=run, custody=custody, redactor=redactor)
         self._known = 0
         self._driven = 1
@@ -115,8 +117,8 @@ class Ingest:
                     self._told(record)
                     self._events(batch, record, at, self._driver.feed(record.data))
                 case RecordKind.STDERR:
-                    text = record.data.decode("utf-8", "replace")
-                    self._events(batch, record, at, [base.Stderr(text=text)])
+                    # One event for each record, so that the two can be compared, whatever of it is kept back.
+                    self._events(batch, record, at, [base.Stderr(text=self._errors.feed(record.data))])
                 case RecordKind.QUIET:
                     self._events(batch, record, at, self._driver.quiet())
                 case RecordKind.RESIZED:
@@ -125,11 +127,16 @@ class Ingest:
                     self._told(record)
                     batch.writes.append((str(record.facts.get("id", "")), record.kind, self._booked(at)))
                 case RecordKind.EXIT:
-                    self._events(batch, record, at, self._driver.feed_end())
+                    rest = self._errors.end()
+                    self._events(
+                        batch, record, at, [*self._driver.feed_end(), *([base.Stderr(text=rest)] if rest else [])]
+                    )
                     self._exited(batch, record)
                 case _:
                     pass
-            if any(isinstance(act, machine.Settled) for act in batch.acts) and batch.snapshot is None:
+            settled = any(isinstance(act, machine.Settled) for act in batch.acts)
+            # Who reads on from a snapshot must not miss the beginning of what is kept back.
+            if settled and batch.snapshot is None and not self._errors.pending:
                 batch.snapshot, batch.snapshot_offset = self._driver.snapshot(), record.next_offset
         return batch
 
@@ -154,7 +161,10 @@ class Ingest:
             # The console before this one may have gone between its books and these bytes; whoever had sent them sees
             # them sent no second time.
             batch.acts += [machine.SendReply(id=one.id, data=one.data) for one in found if isinstance(one, base.Reply)]
+        elif record.kind is RecordKind.STDERR:
+            self._errors.feed(record.data)
         elif record.kind is RecordKind.EXIT:
+            self._errors.end()
             self._exited(batch, record)
 
     def _exited(self, batch: Batch, record: SpoolRecord) -> None:

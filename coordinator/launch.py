@@ -82,6 +82,9 @@ async def _prepare_tree(session: "HeldSession") -> Terms | Refusal:
         return facts
     if mailbox.present(session.tree, session.run_id):
         return Refusal(RefusalReason.MAILBOX_PRESENT, {"run": session.run_id})
+    base = await _base(terms, facts.top)
+    if base != terms.base:
+        return Refusal(RefusalReason.TERMS_MOVED, {"field": "base", "was": terms.base, "is": base})
     if terms.tree:
         tree = await worktree.again(facts, Path(terms.tree))
     else:
@@ -90,12 +93,13 @@ async def _prepare_tree(session: "HeldSession") -> Terms | Refusal:
             kind=terms.tree_kind,
             run=session.run_id,
             folder=house.settings.worktrees,
-            head=facts.head,
+            head=base or facts.head,
             busy=lambda: house.ledger.read(treesinuse.belonging),
         )
     if isinstance(tree, Refusal):
         return tree
     session.tree, session.head, session.branch = tree.tree, tree.head, tree.branch
+    house.checks.end_in(tree.tree)
     rule(session)
     await session.write(
         lambda tx: runs.set_step(
@@ -111,12 +115,13 @@ async def _prepare_tree(session: "HeldSession") -> Terms | Refusal:
             tree=session.tree,
             environment=agent_environment(house.settings.environment, session.profile),
             stopped=lambda: session.stop_reason is not None,
+            redact=house.redactor.beginning,
         )
         if made_ready is not None:
-            # It may have printed what it was given.
             told = {name: house.redactor.text(str(fact)) for name, fact in made_ready.facts.items()}
             return Refusal(made_ready.reason, told)
     session.config_before = await asyncio.to_thread(githelper.read_config, session.tree)
+    checks = house.settings.checks.get(str(facts.top))
     found = await asyncio.to_thread(
         profiles.look, session.profile, house.settings.environment.get("PATH", ""), cache=house.settings.version_cache
     )
@@ -138,7 +143,20 @@ async def _prepare_tree(session: "HeldSession") -> Terms | Refusal:
         prompt=session.profile.prompt,
         quit=session.profile.quit,
         setup=setup,
+        checks=checks.commands if checks is not None else (),
+        check_seconds=checks.seconds if checks is not None else 0,
+        base=base,
     )
+
+
+async def _base(terms: Terms, top: Path) -> str:
+    """The commit that its new tree begins at, where that is another than the repository's; '' where it is not there."""
+    if not terms.base or terms.tree_kind is not TreeKind.WORKTREE or terms.tree:
+        return ""
+    found = await githelper.run_git(
+        ["rev-parse", "-q", "--verify", f"{terms.base}^{{commit}}"], cwd=top, answers=(0, 1, 128)
+    )
+    return "" if isinstance(found, Refusal) else found.line
 
 
 def rule(session: "HeldSession") -> None:

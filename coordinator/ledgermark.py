@@ -19,15 +19,17 @@ import msgspec
 
 from coordinator.custody.spoolfile import read_header
 from coordinator.house import House
-from store import attention, authorizations, custody, entries, identity, pruning, settings
+from coordinator.tasks import line
+from store import attention, authorizations, custody, entries, identity, pruning, series, settings, tasks
 from store.canonical import dumps
 from store.db import Tx
 from store.faults import LedgerFault
 from store.verify import Noted
-from store.vocab import AttentionKind, AuthorizationId, CustodyId, EndReason
+from store.vocab import AttentionKind, AuthorizationId, CustodyId, EndReason, TaskState
 
 log = logging.getLogger(__name__)
 
+_ALL: Final = 1 << 31
 MACHINE: Final = "machine"
 """Setting: the machine that took the ledger over from the one on which it was made."""
 
@@ -135,7 +137,18 @@ def close_as_restored(tx: Tx, why: Why, machine: str) -> int:
     entries.append(tx, entries.LEDGER_CHAIN, "restored", {"why": why, "closed": len(closed)})
     if why is Why.MACHINE:
         settings.put(tx, MACHINE, machine)
+    _keep_line_back(tx)
     return len(closed)
+
+
+def _keep_line_back(tx: Tx) -> None:
+    """What it believes to wait may be done since: nothing of it begins by itself, nor under what was agreed to."""
+    waiting = [task for task in tasks.listing(tx, limit=_ALL) if task.state is not TaskState.DONE]
+    for task in waiting:
+        if task.series is not None and series.close(tx, id=task.series, reason=EndReason.RESTORED) is not None:
+            tasks.reckon(tx, task.id)
+    if waiting:
+        line.keep_back(tx, line.KeptBack.RESTORED)
 
 
 def used_elsewhere(tx: Tx, spool: Path) -> frozenset[AuthorizationId]:

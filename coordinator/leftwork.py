@@ -6,6 +6,7 @@ the commit goes to is decided elsewhere; here only a tree's own branch and index
 """
 
 import asyncio
+import fcntl
 import os
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ from store.vocab import RefusalReason
 SECONDS: Final = 300.0
 """For one command of git that reads or writes many files."""
 _GITLINK: Final = b"160000"
+CHECKING: Final = "footplate-checks.lock"
+"""Held beside a tree's index while checks run in it."""
+CHECKED: Final = "a check runs in it"
 OUR_INDEX: Final = "footplate-index"
 """Beside an index, on its way to be one. A lock that is this very file is ours."""
 
@@ -176,7 +180,26 @@ def busy_with(tree: Path) -> Refusal | None:
         return Refusal(RefusalReason.NOT_A_REPOSITORY, {"path": str(tree)})
     facts: dict[str, Fact] = {"tree": str(tree)}
     found = next((name for name in (*UNDER_WAY, "index.lock") if os.path.lexists(dirs[0] / name)), None)
-    return None if found is None else Refusal(RefusalReason.TREE_BUSY, {**facts, "what": str(dirs[0] / found)})
+    if found is not None:
+        return Refusal(RefusalReason.TREE_BUSY, {**facts, "what": str(dirs[0] / found)})
+    return Refusal(RefusalReason.TREE_BUSY, {**facts, "what": CHECKED}) if _is_held(dirs[0] / CHECKING) else None
+
+
+def _is_held(lock: Path) -> bool:
+    """Whether a process has it; what is no file of ours is none."""
+    try:
+        handle = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return False
 
 
 async def settle(tree: Path, work: Work, tip: str) -> Refusal | None:

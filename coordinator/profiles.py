@@ -103,6 +103,17 @@ def look(profile: AgentProfile, path_env: str, *, cache: Path | None = None, tim
     return replace(found, problem=_version_problem(found, probe, package[0] if package is not None else None))
 
 
+def to_get(listed: Sequence[AgentProfile], path_env: str) -> tuple[AgentProfile, ...]:
+    """Agents that a command installs, where no agent is on this machine; none where there is one. No program is run.
+
+    The practice agent and programs with a prompt are no agents here: they are there always.
+    """
+    real = [one for one in listed if one.driver not in ("rehearsal", "pty")]
+    if any(find_program(one.program, path_env) is not None for one in real):
+        return ()
+    return tuple(one for one in real if one.install)
+
+
 def named(found: Sequence[Found], name: str) -> Found | Refusal:
     """The one of that name, if it can be run."""
     for one in found:

@@ -15,11 +15,11 @@ from coordinator.choosing import Chosen
 from coordinator.constants import TURN_BYTES
 from coordinator.drivers.base import CostBasis
 from coordinator.gitfacts import RepositoryFacts
-from coordinator.house import House
 from coordinator.profiles import Found
 from coordinator.starttypes import TreeReason
+from coordinator.tasks.desk import Desk
 from coordinator.terms import PRESETS, Preset, Terms, TreeKind
-from store import runs, signins
+from store import attempts, runs, signins
 from store.db import Tx
 from store.refusal import Refusal
 from store.vocab import Billing, Millis, RefusalReason, RunId
@@ -29,8 +29,10 @@ COMPARED = ("agent", "model", "mode", "budget", "max_turns", "working_seconds", 
 
 
 def last_terms(tx: Tx, repository: str) -> Terms | None:
-    """The terms of the newest run in this repository, of a few, that can still be read."""
-    told = (terms_of(tx, run) for run in runs.listing(tx, repository=repository, limit=5))
+    """The terms of the newest run in this repository, of a few, that can still be read. An attempt at a task is not one
+    to go by: its budget is what was left for it."""
+    newest = runs.listing(tx, repository=repository, limit=20)
+    told = (terms_of(tx, run) for run in newest if attempts.of_run(tx, run.id) is None)
     return next((terms for terms in told if terms is not None), None)
 
 
@@ -39,7 +41,7 @@ def _preset(name: str | None, default: str) -> Preset:
     return by_name.get(name or default, by_name["normal"])
 
 
-async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> Proposal | Refusal:
+async def propose(house: Desk, asked: Propose, found: Mapping[str, Found]) -> Proposal | Refusal:
     if (size := len(asked.instruction.encode("utf-8", "replace"))) > TURN_BYTES:
         # Said before anything is signed, not when it is about to be sent.
         return Refusal(RefusalReason.TURN_TOO_LARGE, {"bytes": size, "limit": TURN_BYTES})
@@ -123,6 +125,9 @@ async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> P
     new_tree = terms.tree_kind is TreeKind.WORKTREE and not terms.tree
     if new_tree:
         terms = replace(terms, setup=house.settings.setups.get(str(facts.top), ""))
+    checks = house.settings.checks.get(str(facts.top))
+    if checks is not None:
+        terms = replace(terms, checks=checks.commands, check_seconds=checks.seconds)
     with_it = (terms.carried, preamble.text(RunId(0)) if added else "")
     moved = tuple(name for name in COMPARED if last is not None and getattr(last, name) != getattr(terms, name))
     return Proposal(
@@ -148,7 +153,7 @@ async def propose(house: House, asked: Propose, found: Mapping[str, Found]) -> P
     )
 
 
-def standing_rules(house: House, asked: Propose, repository: str, chosen: Chosen) -> tuple[str, ...] | Refusal:
+def standing_rules(house: Desk, asked: Propose, repository: str, chosen: Chosen) -> tuple[str, ...] | Refusal:
     """The rules to agree to. An agent that asks nobody has none: they would hold nothing."""
     kept = asked.rules
     if kept is None:

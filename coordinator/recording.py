@@ -18,6 +18,7 @@ from coordinator.inputs import Extended
 from coordinator.terms import Terms
 from store import (
     attachments,
+    attempts,
     authorizations,
     continued,
     custody,
@@ -42,8 +43,11 @@ from store.vocab import (
     IncarnationId,
     MicroUsd,
     Millis,
+    OperationId,
     RefusalReason,
     RunId,
+    SeriesId,
+    TaskId,
     TurnId,
     TurnSource,
     TurnState,
@@ -124,6 +128,16 @@ def _reserved(tx: Tx, agent: str | None) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A task that this console has claimed, for the one attempt that is begun under it."""
+
+    task: TaskId
+    token: str
+    series: SeriesId
+    operation: OperationId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
     """What one console admits with."""
 
@@ -131,6 +145,8 @@ class Admission:
     operator: str
     max_held_sessions: int
     pools: "Pools"
+    claim: Claim | None = None
+    """The run is an attempt at a task."""
 
 
 def admit(tx: Tx, given: Admission, *, terms: Terms, authorization: AuthorizationId, title: str) -> runs.Run | Refusal:
@@ -176,6 +192,12 @@ def admit(tx: Tx, given: Admission, *, terms: Terms, authorization: Authorizatio
     )
     if authorizations.bind(tx, id=authorization, run=run.id) is None:
         return Refusal(RefusalReason.AUTHORIZATION_SPENT)
+    if (claim := given.claim) is not None:
+        made = attempts.add(
+            tx, run=run.id, task=claim.task, series=claim.series, operation=claim.operation, token=claim.token
+        )
+        if isinstance(made, Refusal):
+            return made
     return run
 
 

@@ -208,6 +208,10 @@ class Redactor:
         spans = self.spans(text)
         return _cut_out(text, spans, 0, len(text)) if spans else text
 
+    def beginning(self, text: str) -> str:
+        """The same of a text that was cut off: without what may be the beginning of a secret at its end."""
+        return self.stream().feed(text)
+
     def stands_in(self, data: bytes) -> bool:
         """Whether a known secret stands in bytes that are no text. Shapes are not looked for: they occur by chance."""
         return any(needle.encode("utf-8", "surrogatepass") in data for needle in self._needles)
@@ -271,6 +275,11 @@ class Stream:
         self._before = ""
         """The last character given out: whether a token begins after it depends on it."""
         self._swallowing = False
+
+    @property
+    def pending(self) -> bool:
+        """Whether what comes next may belong to what came before."""
+        return bool(self._held) or self._swallowing
 
     def feed(self, text: str) -> str:
         if self._swallowing:

@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
-from store import attachments, authorizations, custody, decisions, queued, receipts, runs, turns
+from coordinator import checkresults
+from coordinator.checktypes import CheckView
+from store import attachments, attempts, authorizations, custody, decisions, queued, receipts, runs, series, turns
 from store.attachments import Attached
+from store.attempts import Attempt
 from store.authorizations import Authorization
 from store.custody import Custody
 from store.db import Tx
@@ -25,7 +28,13 @@ class SessionRows:
     """Images of its turns, and of what waits."""
     decisions: tuple[Decision, ...] = ()
     receipt: str = ""
+    checks: tuple[CheckView, ...] = ()
+    """Of one that has ended: what checks came to."""
     spend: Spend | None = None
+    attempt: Attempt | None = None
+    """At a task of the queue; None: the operator began this run."""
+    attempts: int = 0
+    """How many were agreed to, those before it among them."""
 
     @property
     def open_decisions(self) -> tuple[Decision, ...]:
@@ -44,6 +53,7 @@ class SessionRows:
 def read_rows(tx: Tx, run: RunId) -> SessionRows:
     row = runs.get(tx, run)
     found = receipts.of_run(tx, run)
+    attempt = attempts.of_run(tx, run)
     return SessionRows(
         run=row,
         custody=custody.of_run(tx, run),
@@ -53,5 +63,16 @@ def read_rows(tx: Tx, run: RunId) -> SessionRows:
         attached=attachments.listing(tx, run),
         decisions=tuple(decisions.of_run(tx, run)),
         receipt=found[-1].body if found else "",
+        checks=checkresults.of_run(tx, run) if row is not None and row.outcome is not None else (),
         spend=turns.spend(tx, run),
+        attempt=attempt,
+        attempts=0 if attempt is None else _attempts(tx, attempt),
     )
+
+
+def _attempts(tx: Tx, attempt: Attempt) -> int:
+    """As many as had been made when its terms were agreed to, and as many as those allow."""
+    under = [one for one in attempts.of_task(tx, attempt.task) if one.series == attempt.series]
+    agreed = series.get(tx, attempt.series)
+    uncounted = sum(not one.counted for one in under)
+    return under[0].n - 1 + uncounted + (agreed.attempts if agreed is not None else 0)

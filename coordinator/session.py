@@ -45,13 +45,14 @@ from coordinator.parkednote import Malformed
 from coordinator.profiles import AgentProfile
 from coordinator.recording import EffectiveLimits, NewTurn
 from coordinator.rows import SessionRows, read_rows
+from coordinator.tasks import finishing
 from coordinator.terms import Terms
 from coordinator.wallclock import WallClock
 from store import custody
 from store.db import Tx
 from store.faults import LedgerBusy, StorageFault
 from store.refusal import Refusal
-from store.vocab import CustodyId, DecisionId, EndReason, MicroUsd, Millis, RunId
+from store.vocab import CustodyId, DecisionId, EndReason, MicroUsd, Millis, RunId, TurnResultKind
 
 log = logging.getLogger(__name__)
 
@@ -157,6 +158,8 @@ class HeldSession:
         self.next_due = False
         """The old process is gone and its receipt kept: the next one may be started."""
         self.finish_ordered = False
+        self.at_rest = False
+        """It is finished because nothing more was to come of it, and by no person."""
         self.reattached = 0
         self.early: list[Order] = []
         """Orders that came before it was known what the console before this one had under way."""
@@ -182,6 +185,8 @@ class HeldSession:
         """Open decisions over which *finish* was asked once already."""
         self.looking = asyncio.Lock()
         """Held while it is looked at what the run changed."""
+        self.kept: object = None
+        """By what it is known that what was kept last still stands (``evidence.signature``)."""
         self.looks_asked = self.looks_begun = 0
         """How often that was asked for, and up to which asking it was begun."""
         self._child_tasks: set[asyncio.Task[None]] = set()
@@ -203,6 +208,8 @@ class HeldSession:
             return True
         waiting = self.rows.open_decisions or self.rows.queued
         idle = self.state.ready and self.state.at_rest and self.state.live and not waiting
+        # Of a task in line, *finished* means that it is done, and one whose turn somebody broke off is not.
+        idle = idle and (self.rows.attempt is None or self.state.last_result is not TurnResultKind.INTERRUPTED)
         if idle and self.stop_reason is None:
             self.finish_ordered = True
             self.inbox.command(machine.FinishAsked())
@@ -338,6 +345,10 @@ class HeldSession:
                 await extending.start_next(self)
             await turntimeout.watch(self)
             await worklimit.watch(self)
+            timers.keep_up(self)
+            over = finishing.is_over(self.rows, self.state, works_on=bool(self.live.background))
+            if over and "catch-up" not in self.deadlines and not self.finish_ordered:
+                self.at_rest = self.finish_if_idle()
         if not self.left:
             await closing.close(self)
 
@@ -430,6 +441,11 @@ class HeldSession:
             self.deadlines.pop(name, None)
         else:
             self.deadlines[name] = self.house.clock.monotonic() + seconds
+
+    def renew_now(self) -> None:
+        """Look at the clocks, and tell the keeper, without waiting for the next time."""
+        self.set_deadline("renew", 0.0)
+        self.inbox.nudge()
 
     def _next_deadline(self) -> float:
         now = self.house.clock.monotonic()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator.custody.types import WriteProof
-from store import attention, authorizations, custody, decisions, queued, receipts, runs, stops, turns
+from store import attention, authorizations, custody, decisions, outcomes, queued, receipts, runs, stops, turns
 from store.db import Tx
 from store.refusal import Refusal
 from store.vocab import (
@@ -87,6 +87,7 @@ def close_hold(tx: Tx, ending: Ending) -> runs.Run | Refusal:
         )
     if ended is not None:
         _tell_of_a_crash(tx, ended)
+        outcomes.pending(tx, run=ended.id)
         return ended
     # A run whose processes would not die has its outcome already; when they are gone at last, its hold still closes.
     if row is None or held is None or held.state is CustodyState.CLOSED:
@@ -185,4 +186,7 @@ def refuse_run(tx: Tx, run: RunId, refusal: Refusal, detail: str) -> runs.Run | 
         stops.settle(tx, run=run, result=StopResult.NEVER_STARTED)
     _clear_attention(tx, run)
     ended = runs.end(tx, id=run, outcome=RunOutcome.REFUSED, reason=str(refusal.reason), detail=detail)
-    return ended if ended is not None else Refusal(RefusalReason.ALREADY_ENDED, {"run": run})
+    if ended is None:
+        return Refusal(RefusalReason.ALREADY_ENDED, {"run": run})
+    outcomes.pending(tx, run=run)
+    return ended

@@ -18,11 +18,13 @@ from coordinator.house import House
 from coordinator.incarnation import is_gone
 from coordinator.pastview import past_session
 from coordinator.rows import read_rows
+from coordinator.tasks import line
+from coordinator.tasks.tasktypes import QueueSummary
 from coordinator.terms import Terms, parse
-from store import attention, incarnations, runs, turns
+from store import attention, entries, incarnations, runs, tasks, turns
 from store.db import Tx
 from store.refusal import Refusal
-from store.vocab import AttentionKind, Millis, RunId
+from store.vocab import AttentionKind, Millis, RunId, TaskState
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
@@ -44,6 +46,7 @@ class Snapshots:
         self._past: dict[RunId, SessionView] = {}
         self.newest = ConsoleSnapshot(now=house.clock.now(), operator=house.settings.operator)
         self.recovered = (0, 0)
+        self._queue = QueueSummary()
         self.last_here: Millis | None = None
         self.wakes: list[Callable[[], None]] = []
 
@@ -63,8 +66,12 @@ class Snapshots:
     async def _make(self) -> ConsoleSnapshot:
         house = self._house
         now = house.clock.now()
-        items, today = await house.ledger.read(
-            lambda tx: (attention.open_items(tx), turns.spent_since(tx, since=house.pools(now).day_began))
+        items, today, self._queue = await house.ledger.read(
+            lambda tx: (
+                attention.open_items(tx),
+                turns.spent_since(tx, since=house.pools(now).day_began),
+                queue_summary(tx, self._queue),
+            )
         )
         paged = {item.run for item in items if item.kind in PAGED}
         shown: dict[RunId, SessionView] = {
@@ -84,6 +91,7 @@ class Snapshots:
                 receipt=receipt,
                 now=now,
                 paged=run in paged,
+                checking=house.checks.of(run),
             )
         return ConsoleSnapshot(
             now=now,
@@ -98,6 +106,7 @@ class Snapshots:
             recovered=self.recovered,
             last_here=self.last_here,
             storage_trouble=house.trouble,
+            queue=self._queue,
         )
 
     async def look_at(self, repository: Path | None) -> None:
@@ -135,6 +144,22 @@ class Snapshots:
         else:
             self._past.pop(run, None)  # it was pruned
         self.dirty.set()
+
+
+def queue_summary(tx: Tx, before: QueueSummary) -> QueueSummary:
+    """How the line stands. All that is told of it is told in the ledger's own chain, so the length of that says whether
+    anything may be otherwise than ``before``: ten thousand tasks are not counted thirty times a second."""
+    stamp, _hash = entries.head(tx, entries.LEDGER_CHAIN)
+    if stamp == before.stamp:
+        return before
+    counts = tasks.counts(tx)
+    return QueueSummary(
+        stamp=stamp,
+        waiting=counts[TaskState.QUEUED],
+        working=counts[TaskState.WORKING],
+        needs_operator=counts[TaskState.NEEDS_OPERATOR],
+        held=line.kept_back(tx),
+    )
 
 
 def is_elsewhere(session: "HeldSession") -> bool:

@@ -77,6 +77,14 @@ class Step(StrEnum):
     TAKEN_BACK = "taken-back"
     CAUGHT_UP = "caught-up"
     SPOOL_TAKEN_IN = "spool-taken-in"
+    # A task of the queue: its claim, and what becomes of it when its run has ended.
+    QUEUE_BEGUN = "queue-begun"
+    QUEUE_CLAIMED = "queue-claimed"
+    QUEUE_ADMITTED = "queue-admitted"
+    QUEUE_PENDING = "queue-pending"
+    QUEUE_DECIDED = "queue-decided"
+    QUEUE_CARRIED_OUT = "queue-carried-out"
+    QUEUE_ACKNOWLEDGED = "queue-acknowledged"
 
 
 Hook = Callable[[Step], None]

@@ -20,6 +20,7 @@ from coordinator.incarnation import is_gone
 from coordinator.profiles import AgentProfile
 from coordinator.rows import SessionRows, read_rows
 from coordinator.session import HeldSession
+from coordinator.tasks import claiming
 from coordinator.terms import Terms, parse
 from store import attention, custody, incarnations, runs
 from store.db import Tx
@@ -58,7 +59,9 @@ async def sweep(house: House, begin: Callable[[HeldSession], None], *, held: Col
     gone = await _owners_gone(house)
     unowned = await _unowned(house, gone, held)
     left = await _left_alone(house, unowned) if house.settings.passing else {}
-    seized = [one for one in [await _seize(house, row) for row in unowned if row.run not in left] if one is not None]
+    seized = [
+        one for one in [await _seize(house, row, gone) for row in unowned if row.run not in left] if one is not None
+    ]
     sessions = [_session(house, one) for one in seized]
     for session in sessions:
         if session is not None:
@@ -111,11 +114,12 @@ async def _left_alone(house: House, unowned: list[custody.Custody]) -> dict[RunI
     return {row.run: at for row, at in zip(unowned, until, strict=True) if at is not None}
 
 
-async def _seize(house: House, row: custody.Custody) -> Seized | None:
+async def _seize(house: House, row: custody.Custody, gone: set[str]) -> Seized | None:
     def take(tx: Tx) -> Seized | Refusal:
         mine = custody.seize(tx, id=row.id, expect_incarnation=row.incarnation, incarnation=house.incarnation)
         if mine is None:
             return Refusal(RefusalReason.STALE)
+        claiming.take_with_run(tx, row.run, house, gone)
         rows = read_rows(tx, row.run)
         terms = parse(rows.authorization.terms) if rows.authorization else None
         known = rows.authorization is not None and isinstance(terms, Terms)

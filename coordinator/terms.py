@@ -67,6 +67,12 @@ class Terms:
     """Absolute path of the tree that the run before had of its own, where it works in that again; '': it does not."""
     setup: str = ""
     """The operator's own command that makes a new tree of this repository ready; '': there is none to run."""
+    checks: tuple[str, ...] = ()
+    """The operator's own commands that look at what is there once the run is finished, in its tree."""
+    check_seconds: int = 0
+    """For each of them; 0 where there is none."""
+    base: str = ""
+    """Commit at which its new tree begins, where that is not ``head``: what a run before it came to."""
     carried: str = ""
     """What Footplate adds to the brief of what came before: an account, answers and messages that never arrived."""
     answers: tuple[DecisionId, ...] = ()

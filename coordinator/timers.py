@@ -9,12 +9,14 @@ import logging
 from typing import TYPE_CHECKING
 
 from coordinator import catchup, extending, foretold, machine, stuck, turntimeout, worklimit
+from coordinator.constants import Timing
 from store import attention
 from store.vocab import AttentionKind, EndReason
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
 
+MOST_AT_REST = 20.0
 log = logging.getLogger(__name__)
 
 
@@ -51,6 +53,26 @@ async def fire(session: "HeldSession") -> None:
                 log.warning("run %s: no timer is called %s", session.run_id, name)
 
 
+def renewal_in(timing: Timing, remaining: float, *, at_rest: bool) -> float:
+    """Seconds until the keeper is to hear of this console again, which it now gives ``remaining`` seconds.
+
+    At rest that is a thirtieth of them: with fifty holds the renewals are nearly all that an idle console does. Nothing
+    is found out later by it but what nobody waits for; a step of the clock is looked for once for all holds
+    (``following``).
+    """
+    if not at_rest:
+        return timing.hold_renewal
+    return max(timing.hold_renewal, min(MOST_AT_REST, remaining / 30))
+
+
+def keep_up(session: "HeldSession") -> None:
+    """A turn began: what is timed from renewals is timed closely again."""
+    due, now = session.deadlines.get("renew"), session.house.clock.monotonic()
+    soon = session.house.settings.timing.hold_renewal
+    if due is not None and session.state.turns and due > now + soon:
+        session.set_deadline("renew", soon)
+
+
 async def renew(session: "HeldSession") -> None:
     """Say to the supervisor that this actor answers. Expiry is looked at here too, by the wall clock."""
     supervisor, timing = session.supervisor, session.house.settings.timing
@@ -71,6 +93,8 @@ async def renew(session: "HeldSession") -> None:
     if lapse < remaining:
         remaining, reason = lapse, EndReason.LAPSED
     remaining, reason = promised(session, remaining, reason)
+    at_rest = session.state.ready and not session.state.turns and session.wall.grace_until is None
+    session.set_deadline("renew", renewal_in(timing, remaining, at_rest=at_rest))
     with contextlib.suppress(ConnectionError, OSError):
         # Bounded: one that does not answer must not keep this actor from a stop.
         async with asyncio.timeout(timing.command):

@@ -21,11 +21,18 @@ _SAID: Final = 600
 
 
 async def run(
-    command: str, *, tree: Path, environment: Mapping[str, str], stopped: Callable[[], bool], seconds: float = SECONDS
+    command: str,
+    *,
+    tree: Path,
+    environment: Mapping[str, str],
+    stopped: Callable[[], bool],
+    seconds: float = SECONDS,
+    redact: Callable[[str], str] = str,
 ) -> Refusal | None:
     """Run it by ``sh`` in the tree to its end. ``stopped``: asked again and again; it is ended as soon as that is so.
 
-    ``environment`` is whole. A refusal says how it ended and the last of what it said.
+    ``environment`` is whole. A refusal says how it ended and the last of what it said, which may be what it was given:
+    ``redact`` takes a text whose end may be cut off.
     """
     work = asyncio.ensure_future(
         helperprocess.run(
@@ -48,7 +55,7 @@ async def run(
     ended = work.result()
     if ended.code == 0 and not ended.cut:
         return None
-    said = (ended.err or ended.out)[-_SAID:].decode("utf-8", "replace").strip()
+    said = redact((ended.err or ended.out).decode("utf-8", "replace")).strip()[-_SAID:]
     how = f"it was not done after {seconds:g} s" if ended.cut == helperprocess.TIMEOUT else ended.cut
     exit_ = how or (f"signal {-ended.code}" if ended.code < 0 else f"exit {ended.code}")
     return Refusal(RefusalReason.SETUP_FAILED, {"command": command, "how": exit_, "said": said, "tree": str(tree)})

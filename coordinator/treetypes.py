@@ -3,8 +3,12 @@ acts."""
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from store.vocab import Millis, RunId
+
+KEPT: Final = Millis(30 * 86_400_000)
+"""How long what was discarded can be restored, and what a task's work came to is there for others."""
 
 
 class Disposal(StrEnum):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 
-from coordinator import decisioncodec, images, offering
+from coordinator import checkresults, decisioncodec, images, offering
 from coordinator.api import (
     AttentionView,
     BudgetView,
@@ -16,6 +16,7 @@ from coordinator.api import (
     SessionView,
     TurnView,
 )
+from coordinator.checktypes import CheckView
 from coordinator.custody.types import Receipt
 from coordinator.drivers.base import Capabilities
 from coordinator.live import Live
@@ -35,6 +36,7 @@ from store.vocab import (
     FailureKind,
     MicroUsd,
     Millis,
+    TaskId,
     TurnState,
 )
 
@@ -163,8 +165,12 @@ def session_view(
     now: Millis,
     owner: str = "",
     paged: bool = False,
+    checking: tuple[CheckView, ...] = (),
 ) -> SessionView:
-    """One session as the screen sees it. ``live`` and ``state`` are there only while this console holds it."""
+    """One session as the screen sees it. ``live`` and ``state`` are there only while this console holds it.
+
+    ``checking``: its checks while some wait or run; else the ledger tells what they came to.
+    """
     run = rows.run
     assert run is not None
     ended = run.outcome is not None
@@ -238,13 +244,18 @@ def session_view(
         pinned=run.pinned,
         seen_at=Millis(run.seen_at),
         status=shown.status,
+        task=rows.attempt.task if rows.attempt is not None else None,
+        attempt=rows.attempt.n if rows.attempt is not None else 0,
+        attempts=rows.attempts,
         terms=terms,
         handoff=shown.handoff,
+        checks=checking if ended and checking else checkresults.as_agreed(terms, rows.checks, run.outcome),
     )
 
 
 def attention_view(item: attention.AttentionItem) -> AttentionView:
     decision = DecisionId(int(item.key)) if item.kind is AttentionKind.DECISION and item.key.isdigit() else None
+    number = item.key.partition(":")[0] if item.kind is AttentionKind.TASK else ""
     return AttentionView(
         id=item.id,
         run=item.run,
@@ -252,5 +263,6 @@ def attention_view(item: attention.AttentionItem) -> AttentionView:
         text=item.text,
         since=item.since,
         decision=decision,
+        task=TaskId(int(number)) if number.isdecimal() else None,
         to_see=attention.to_see(item),
     )

@@ -4,9 +4,11 @@ them on."""
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from coordinator.checktypes import CheckView
 from coordinator.custody.types import EndedProcess, Receipt
 from coordinator.drivers.base import BackgroundTask, Json, Offer, Question
 from coordinator.imagetypes import AttachedView
+from coordinator.tasks.tasktypes import QueueSummary
 from coordinator.terms import Terms
 from store.refusal import Refusal
 from store.vocab import (
@@ -22,6 +24,7 @@ from store.vocab import (
     Millis,
     RunId,
     RunOutcome,
+    TaskId,
     TurnId,
     TurnResultKind,
     TurnSource,
@@ -228,6 +231,14 @@ class SessionView:
     """Newest notice of the agent (retry, limit), one line, '' for none."""
     terms: Terms | None = None
     handoff: str = ""
+    checks: tuple[CheckView, ...] = ()
+    """Of one that has ended: what looks, or looked, at its work."""
+    task: TaskId | None = None
+    """The task in line whose attempt this is."""
+    attempt: int = 0
+    """Which one, from 1."""
+    attempts: int = 0
+    """How many were agreed to, this one's predecessors among them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +249,8 @@ class AttentionView:
     text: str
     since: Millis
     decision: DecisionId | None = None
+    task: TaskId | None = None
+    """The task that it is about."""
     to_see: bool = True
     """A person may put it away without doing anything else."""
 
@@ -269,3 +282,4 @@ class ConsoleSnapshot:
     """At start: when an operator was last seen at a console of this ledger; None: there was none before."""
     storage_trouble: Refusal | None = None
     """While the ledger cannot be written; custody goes on."""
+    queue: QueueSummary = field(default_factory=QueueSummary)

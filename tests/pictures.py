@@ -26,27 +26,41 @@ from app import config, paths
 from app.console.app import FootplateApp
 from app.console.options import ConsoleOptions
 from app.console.review.app import ReviewApp
+from app.console.screens.choose import Choose
+from app.console.screens.tasks import TasksSheet
+from app.console.screens.taskterms import TaskTerms
+from app.console.starting import title_from
 from app.wiring import open_backend
 from coordinator import rehearsal
 from coordinator.api import (
+    AddTasks,
     AnswerDecision,
     Backend,
     Finish,
     Group,
+    HoldTask,
+    NewTask,
     Proposal,
     Propose,
+    ProposeSeries,
     Seen,
+    SeriesProposals,
     SessionView,
+    SignSeries,
     Started,
     StartRun,
     Stop,
+    TasksAdded,
+    Wishes,
 )
 from coordinator.clock import RealClock
 from coordinator.drivers.base import Allow
 from coordinator.profiles import builtin
 from coordinator.rehearsal.scratch import make_scratch_repository
+from coordinator.terms import TreeKind
 from store.refusal import Refusal
 from store.vocab import MicroUsd, RunId
+from tests.console.changed import lines_there
 from tests.console.driving import alone, ripe_card, settled, typed
 from tests.console.review.opened import Reviewed
 from tests.waiting import eventually
@@ -221,7 +235,9 @@ async def draw(home: Path) -> None:
             await driving(album)
             await answering(album)
             await stopping(album)
+            await changing(album)
             await waiting(album)
+            await lining(album)
         light = ConsoleOptions(repository=str(repository), home=str(home), now=RealClock().now, theme="light")
         app = FootplateApp(backend, light)
         async with app.run_test(size=WIDE) as pilot:
@@ -235,6 +251,13 @@ async def starting(album: Album) -> None:
     await album.press("enter")
     await eventually(lambda: album.app.drive.terms.ripe)
     await album.picture("terms")
+    await album.press("t")  # on a tree of its own: what becomes of it is in a picture too
+    await eventually(lambda: _on_its_own(album) and album.app.drive.terms.ripe)
+
+
+def _on_its_own(album: Album) -> bool:
+    proposal = album.app.drive.proposal
+    return proposal is not None and proposal.terms.tree_kind is TreeKind.WORKTREE
 
 
 async def others(album: Album) -> None:
@@ -320,6 +343,17 @@ async def stopping(album: Album) -> None:
     await album.press("escape")
 
 
+async def changing(album: Album) -> None:
+    """What the stopped one changed, and what may become of its tree."""
+    await album.press("d")
+    await lines_there(album.app)
+    await album.picture("changes")
+    await album.press("escape", "B")
+    await eventually(lambda: isinstance(album.app.screen, Choose))
+    await album.picture("disposition")
+    await album.press("escape")
+
+
 async def waiting(album: Album) -> None:
     """One that holds at its budget, and all that waits, in one list."""
     spent = await album.begin("Go over the docs.", "docs, once more", budget=MicroUsd(300_000))
@@ -332,6 +366,57 @@ async def waiting(album: Album) -> None:
     await album.press("escape", "escape", "a")
     await album.picture("attention")
     await album.press("escape")
+
+
+async def lining(album: Album) -> None:
+    """Tasks in line, one in each of the ways in which they stand; and the terms of the one that has none."""
+    wishes = Wishes(agent="practice")
+    briefs: tuple[tuple[str, str, dict[str, object]], ...] = (
+        ("cents", "Move all prices to whole cents.", {"paths": ("teashop",)}),
+        ("docs", "Go over the docs.", {}),
+        ("triage", "Triage the open issues.", {"wishes": replace(wishes, attempts=1)}),
+        ("linter", "Try the new linter.", {"paths": ("teashop/menu.py",), "priority": 1}),
+        ("release", "Release it, once the prices are right.", {"needs": ("cents",)}),
+        ("till", "Port the till. Keep its tests as they are.", {"wishes": replace(wishes, budget=MicroUsd(2_000_000))}),
+        ("dark", "Draw the menu for dark screens.", {}),
+    )
+    tasks = tuple(
+        NewTask(
+            name=name,
+            instruction=brief,
+            title=title_from(brief),
+            repositories=(str(album.repository),),
+            **({"wishes": wishes} | more),  # type: ignore[arg-type]
+        )
+        for name, brief, more in briefs
+    )
+    added = await album.order(AddTasks(tasks=tasks))
+    assert isinstance(added, TasksAdded), added
+    *agreed, unsigned, kept_back = added.tasks
+    await album.order(HoldTask(task=kept_back, held=True))
+    proposed = await album.order(ProposeSeries(tasks=(*agreed, kept_back)))
+    assert isinstance(proposed, SeriesProposals) and not proposed.refused, proposed
+    done = await album.order(SignSeries(terms=tuple(one.terms for one in proposed.proposals)))
+    assert not isinstance(done, Refusal), done
+    await eventually(lambda: _counts(album) == (4, 1, 1), 60.0)
+    await album.press("Q")
+    panel = album.app.screen
+    assert isinstance(panel, TasksSheet)
+    await eventually(lambda: panel.settled)
+    await album.picture("tasks")
+    await album.size(*NARROW)
+    await album.picture("tasks-narrow")
+    await album.size(*WIDE)
+    panel.light(unsigned)
+    await album.press("s")
+    await eventually(lambda: isinstance(album.app.screen, TaskTerms))
+    await album.picture("task-terms")
+    await album.press("escape", "escape")
+
+
+def _counts(album: Album) -> tuple[int, int, int]:
+    queue = album.backend.snapshot().queue
+    return queue.waiting, queue.working, queue.needs_operator
 
 
 def shown(album: Album) -> list[str]:

@@ -1,10 +1,13 @@
 """``doctor``, ``config``, ``notify``: is the machine fit, what is in force, what tells you."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.cli.options import Json
+
+if TYPE_CHECKING:
+    from app.cli.checkup import Finding
 
 
 def add_to(program: typer.Typer) -> None:
@@ -16,6 +19,9 @@ def add_to(program: typer.Typer) -> None:
 def doctor(
     json: Json = False,
     keys: Annotated[bool, typer.Option("--keys", help="Show what each key you press arrives as.")] = False,
+    bundle: Annotated[
+        str, typer.Option(metavar="FILE", help="Write what a bug report needs into one text file; - prints it.")
+    ] = "",
 ) -> int:
     """Check this machine: the agents, git, the terminal, folders, the disk; a remedy for each finding."""
     if keys:
@@ -23,7 +29,9 @@ def doctor(
     from app.cli import checkup, printing
     from app.cli.exits import Code
 
-    findings = checkup.examine(ask_terminal=not json)
+    findings = checkup.examine(ask_terminal=not json and not bundle)
+    if bundle:
+        return _bundle(bundle, findings)
     bad = any(one.level is checkup.Level.BAD for one in findings)
     if json:
         printing.as_json({"ok": not bad, "findings": findings})
@@ -33,6 +41,38 @@ def doctor(
             if one.remedy:
                 printing.line(f"      {printing.one_line(one.remedy, 600)}")
     return Code.REFUSED if bad else Code.DONE
+
+
+def _bundle(target: str, findings: "list[Finding]") -> int:
+    """
+    Raises:
+        Leave: there is a file of that name, or none can be written there.
+    """
+    import os
+    from pathlib import Path
+
+    from app.cli import printing, reportbundle
+    from app.cli.exits import Code, Leave
+    from app.paths import find
+
+    text = reportbundle.make(findings, find(), os.environ)
+    if target == "-":
+        printing.line(text.rstrip("\n"))
+        return Code.DONE
+    path = Path(target).expanduser()
+    try:
+        # Never through what is there already, and nobody else's to read.
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as problem:
+        reason = (problem.strerror or str(problem)).lower()
+        raise Leave(Code.REFUSED, f"{target} cannot be made: {reason}; give the name of a new file.") from problem
+    with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(text)
+    printing.line(f"It is in {printing.one_line(str(path))}, {len(text.splitlines())} lines. Nothing was sent.")
+    printing.line(
+        "It has versions, settings, findings, the log and counts, and no text of any conversation. Read it first."
+    )
+    return Code.DONE
 
 
 def _keys() -> int:

@@ -101,6 +101,25 @@ def live(paths: Paths) -> list[Owned]:
         return [owned(tx, rows[id]) for id in sorted(rows)]
 
 
+def keep_line_back(paths: Paths) -> bool:
+    """Before all is stopped: no task that waits in line begins in the place of one that ends. Whether it is kept back.
+
+    A ledger that is busy or full delays no stop; then the line goes on.
+    """
+    from coordinator.tasks import dispatch, line  # they know the whole coordinator, which no other command here needs
+
+    if not paths.ledger.exists():
+        return False
+    try:
+        with write_ledger(paths.ledger, now=_clock.now, busy_timeout_ms=200) as tx:
+            dispatch.keep_back(tx)
+            return bool(line.kept_back(tx))
+    except Exception as problem:
+        if not isinstance(getattr(problem, "refusal", None), Refusal):
+            raise
+        return False
+
+
 def owned(tx: Tx, row: runs.Run) -> Owned:
     hold = custody.of_run(tx, row.id)
     open_ = hold is not None and hold.state is not CustodyState.CLOSED

@@ -11,10 +11,12 @@ answers, and leave nothing running when you stop them.
 
   footplate                 open the console here
   footplate demo            try it: the practice agent, no account needed
+  footplate tour            six keys that do most of it, in the console
 
 Work
   start [BRIEF]             start a run under terms (--plain: without a screen)
   continue RUN [TEXT]       go on from a run that has ended
+  queue add TEXT            put a task in line; an open console begins it
   say RUN TEXT              say something to a run
   answer ID CHOICE...       answer a question by its number
   interrupt RUN             interrupt the turn that runs
@@ -26,6 +28,7 @@ Work
 
 Look
   ls                        runs, and what waits for you
+  queue                     the line: what waits, and why (queue --help)
   attention                 what waits for you, oldest first
   show RUN                  one run: turns, questions, stop report
   diff RUN [FILE...]        what it changed (--stat, --turn N)
@@ -36,6 +39,7 @@ Look
   spend                     money and time by day, repository, agent, model
   export RUN...             as Markdown, HTML, JSON, a table, or a bundle
   agents                    which agents can be run here
+  serve                     the console in a browser, on this machine alone
 
 Care
   rules                     what is allowed or denied without asking you
@@ -47,10 +51,12 @@ Care
   prune                     drop runs that ended long ago (--dry-run)
   sweep                     settle what a console that is gone has left
   import PATH...            read in transcripts of Claude Code and Codex
+  completion SHELL          complete at Tab: bash, zsh, fish
 
 Options
   --version                 show the version
   --help                    show this; COMMAND --help shows more on one command
+  help TOPIC                agents, budgets, files, keys, queue, rules, safety
 
 Exit codes: 0 done, 1 refused (the reason is on stderr), 2 usage,
 3 not reached or a person is needed.

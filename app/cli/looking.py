@@ -76,14 +76,14 @@ def _print_runs(lines: "list[RunLine]", *, ascii: bool) -> None:
 
 def attention(json: Json = False) -> None:
     """What waits for you, over all runs, oldest first."""
-    from app.cli import printing, queue
+    from app.cli import attentionlist, printing
     from app.cli.surroundings import surroundings
 
-    lines = queue.read(surroundings(as_json=json).paths)
+    lines = attentionlist.read(surroundings(as_json=json).paths)
     if json:
         printing.as_json({"attention": lines})
     else:
-        queue.print_queue(lines)
+        attentionlist.print_lines(lines)
 
 
 def show(

@@ -13,7 +13,8 @@ from pathlib import Path
 from app.cli import exits, printing
 from app.cli.departing import Departure
 from app.cli.exits import Code, Leave, refused, usage
-from app.cli.plain import PlainSession, stdin_lines
+from app.cli.plain import PlainSession
+from app.cli.plain_inbox import stdin_lines
 from app.cli.surroundings import Surroundings, agent_profiles, surroundings
 from app.wording import (
     continued_words,
@@ -64,9 +65,16 @@ class Opened:
 
 @contextmanager
 def opened(
-    around: Surroundings, repository: Path, *, script: str = "", as_json: bool = False, leave: bool = True
+    around: Surroundings,
+    repository: Path,
+    *,
+    script: str = "",
+    as_json: bool = False,
+    leave: bool = True,
+    dispatches: bool = True,
 ) -> Iterator[Opened]:
     """A coordinator of this process, closed on every way out: what it still holds then stays held by its keepers.
+    ``dispatches``: whether it begins tasks that wait in line.
 
     Raises:
         Leave: a configuration file or the ledger cannot be used.
@@ -77,7 +85,13 @@ def opened(
     held = None
     try:
         with open_backend(
-            around.config, around.paths, profiles, repository=repository, practice_script=script, leave=leave
+            around.config,
+            around.paths,
+            profiles,
+            repository=repository,
+            practice_script=script,
+            leave=leave,
+            dispatches=dispatches,
         ) as backend:
             if isinstance(backend, Refusal):
                 raise refused(backend, as_json=as_json)
@@ -118,12 +132,14 @@ def open_console(
     brief: str = "",
     script: str = "",
     leave: bool = True,
+    tour: bool = False,
 ) -> int:
     """The console, on a new session when there is a brief. ``leave``: whether what it holds may outlive it."""
     need_a_terminal()
     around = surroundings()
     refuse_inside_a_hold(around, "open")
-    with opened(around, repository, script=script, leave=leave) as here:
+    # The demo spends nothing and touches nothing of the operator's, so it begins none of their tasks.
+    with opened(around, repository, script=script, leave=leave, dispatches=leave) as here:
         from app.cli.screen import run_console
 
         return run_console(
@@ -134,6 +150,7 @@ def open_console(
             agent=agent,
             preset=preset,
             brief=brief,
+            tour=tour,
         )
 
 
@@ -187,7 +204,9 @@ def hold_plain(
     refuse_inside_a_hold(around, "start", as_json=as_json)
     printing.plain_output()
     asked = replace(asked, preamble=asked.preamble and around.config.preamble)
-    with opened(around, Path(asked.repository), script=asked.script, as_json=as_json, leave=leave) as here:
+    with opened(
+        around, Path(asked.repository), script=asked.script, as_json=as_json, leave=leave, dispatches=False
+    ) as here:
         backend = here.backend
         proposal = propose(backend, replace(asked, instruction=brief), as_json=as_json)
         if not as_json:

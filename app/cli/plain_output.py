@@ -19,8 +19,11 @@ event          fields
 ``note``       ``sentence``
 ``ending``     ``reason``, ``step``, ``ms``: each step of an ending as it is reached
 ``receipt``    ``receipt``: the stop report
+``check``      ``command``, ``state``, ``detail``: each time that the state of a check of the finished work changes
 ``left``       ``until`` (ms UTC): the terminal was lost; until then it stays held for the next console
 ``ended``      ``outcome``, ``reason``, ``sentence``, ``spent_micro_usd``, ``exit``
+``line``       ``counts`` (tasks by state), ``held``: ``queue run`` only, as are notes with ``run`` null
+``over``       ``sentence``, ``needs`` (``task``, ``why``), ``exit``: ``queue run`` only, its last
 =============  ====================================================================================================
 """
 
@@ -32,8 +35,10 @@ from app import wording
 from app.cli import answers, event_text
 from app.cli.printing import json_line, literal_lines, one_line, told
 from app.console.views import standing
+from app.wording_checks import check_line
 from coordinator import eventcodec
 from coordinator.api import DecisionView, FeedEvent, SessionView, TurnView
+from coordinator.checktypes import CheckView
 from coordinator.custody.types import Receipt
 from coordinator.drivers import base
 from store.refusal import Refusal
@@ -65,6 +70,8 @@ class Output(Protocol):
 
     def receipt(self, at: Millis, receipt: Receipt) -> None: ...
 
+    def check(self, at: Millis, check: CheckView) -> None: ...
+
     def left(self, at: Millis, until: Millis) -> None: ...
 
     def ended(self, at: Millis, session: SessionView, code: int) -> None: ...
@@ -81,6 +88,10 @@ def end_sentence(session: SessionView) -> str:
 
 class TextOutput:
     """For a person, a screen reader, a dumb terminal: nothing is drawn, nothing is overwritten."""
+
+    def __init__(self, of: str = "") -> None:
+        """``of``: before each line, where the lines of several runs come mixed."""
+        self._of = of
 
     def started(self, at: Millis, session: SessionView, sentence: str) -> None:
         self._say(f"run {session.run} started: {one_line(sentence, 2000)}")
@@ -143,6 +154,9 @@ class TextOutput:
         for said in wording.receipt_lines(receipt):
             self._say(f"  {one_line(said, 400)}")
 
+    def check(self, at: Millis, check: CheckView) -> None:
+        self._say(f"check {one_line(check_line(check), 1000)}")
+
     def left(self, at: Millis, until: Millis) -> None:
         """Said on the way out, with all else that stays held."""
 
@@ -150,7 +164,7 @@ class TextOutput:
         self._say(f"run {session.run} {one_line(end_sentence(session))}, {standing.spent(session)} spent")
 
     def _say(self, text: str) -> None:
-        told(text)
+        told(self._of + text)
 
 
 class JsonOutput:
@@ -246,6 +260,9 @@ class JsonOutput:
 
     def receipt(self, at: Millis, receipt: Receipt) -> None:
         self._tell("receipt", at, receipt=msgspec.to_builtins(receipt))
+
+    def check(self, at: Millis, check: CheckView) -> None:
+        self._tell("check", at, command=check.command, state=check.state, detail=check.detail)
 
     def left(self, at: Millis, until: Millis) -> None:
         self._tell("left", at, until=until)

@@ -14,14 +14,17 @@ from app.cli import (
     differing,
     exporting,
     extending,
+    helping,
     housekeeping,
     importing,
     looking,
     reviewing,
     rules,
+    serving,
     speaking,
     starting,
     sweeping,
+    tasks,
     trees,
 )
 from app.cli.exits import Code, Leave
@@ -49,9 +52,19 @@ rules.add_to(PROGRAM)
 importing.add_to(PROGRAM)
 sweeping.add_to(PROGRAM)
 trees.add_to(PROGRAM)
+tasks.add_to(PROGRAM)
+helping.add_to(PROGRAM)
+serving.add_to(PROGRAM)
 
 # Typer brings its own click along; its exceptions have no public name.
 _UsageProblem: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+
+def command_names() -> tuple[str, ...]:
+    """Of every command that is shown, in the order of the alphabet."""
+    commands = [one.name for one in PROGRAM.registered_commands if not one.hidden]
+    groups = [one.name for one in PROGRAM.registered_groups if not one.hidden]
+    return tuple(sorted(name for name in (*commands, *groups) if isinstance(name, str)))
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -10,11 +10,15 @@ from app.cli.event_text import lines_of, quoted
 from app.cli.exits import refused
 from app.cli.printing import line, literal_lines, one_line
 from app.paths import Paths
-from coordinator import eventcodec, terms, views
+from app.wording_checks import check_line
+from app.wording_trees import became_words
+from coordinator import checkresults, dispositions, eventcodec, terms, views
 from coordinator.api import DecisionView, TurnView
+from coordinator.checktypes import NOT_PASSED, CheckView
 from coordinator.clock import RealClock
 from coordinator.custody.receipts import receipt_from_facts
 from coordinator.custody.types import Receipt
+from coordinator.dispositions import Disposition
 from store import (
     attachments,
     authorizations,
@@ -34,6 +38,14 @@ from store.tx import Tx
 from store.vocab import CustodyState, EndReason, EvidenceKind, MicroUsd, Millis, RefusalReason, RunId
 
 _PAGE = 500
+_LAST_LINES = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport:
+    check: CheckView
+    output: str
+    """As it is kept, behind a line that names what was run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +62,9 @@ class RunReport:
     guessed: MicroUsd
     unknown_turns: int
     receipt: Receipt | None
+    checks: tuple["CheckReport", ...]
+    became: tuple[Disposition, ...]
+    """What was done with its tree, oldest first."""
     continued_by: tuple[RunId, ...]
     notes: tuple[str, ...]
     """What the agent left in words: its note when it finished."""
@@ -90,6 +105,8 @@ def _report(tx: Tx, row: runs.Run, transcript: bool) -> RunReport:
         spent=spend.money,
         guessed=spend.guessed,
         unknown_turns=spend.unknown,
+        checks=tuple(_check(tx, one) for one in _checks(tx, row, agreed)),
+        became=dispositions.of_run(tx, row.id),
         receipt=receipt_from_facts(msgspec.json.decode(reports[-1].body.encode())) if reports else None,
         continued_by=tuple(reviewing.continued_by(tx, row.id)),
         notes=tuple(
@@ -99,6 +116,16 @@ def _report(tx: Tx, row: runs.Run, transcript: bool) -> RunReport:
         ),
         events=tuple(_events(tx, row.id)) if transcript else (),
     )
+
+
+def _checks(tx: Tx, row: runs.Run, agreed: object) -> tuple[CheckView, ...]:
+    kept = checkresults.of_run(tx, row.id)
+    return checkresults.as_agreed(agreed, kept, row.outcome) if isinstance(agreed, terms.Terms) else kept
+
+
+def _check(tx: Tx, check: CheckView) -> CheckReport:
+    kept = evidence.get(tx, check.evidence) if check.evidence is not None else None
+    return CheckReport(check=check, output="" if kept is None else kept.content.decode("utf-8", "replace"))
 
 
 def _events(tx: Tx, run: RunId) -> list[dict[str, Any]]:
@@ -140,10 +167,25 @@ def print_run(found: RunReport) -> None:
         line("its note when it finished:")
         for said in quoted(note):
             line(said)
+    for check in found.checks:
+        print_check(check)
+    for became in found.became:
+        line(f"its tree: {one_line(became_words(became), 400)}")
     if found.receipt is not None:
         line("stop report")
         for said in wording.receipt_lines(found.receipt):
             line(f"  {one_line(said, 400)}")
+
+
+def print_check(told: CheckReport) -> None:
+    """How it stands, and of one that did not pass how what it printed ends."""
+    line(f"check {one_line(check_line(told.check), 1000)}")
+    if told.check.state in NOT_PASSED:
+        printed = told.output.partition("\n")[2].splitlines()
+        if len(printed) > _LAST_LINES:
+            line(f"  the last {_LAST_LINES} of {len(printed)} lines; --json and the review have them all")
+        for said in literal_lines("\n".join(printed[-_LAST_LINES:])) if printed else ():
+            line(f"  | {said}")
 
 
 def _standing(found: RunReport) -> str:

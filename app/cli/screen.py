@@ -1,6 +1,7 @@
 """The one place of the command line that loads Textual: from the configuration to the console's options, and run it."""
 
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from app.cli.departing import Departure
 from app.cli.watchdog import Watchdog
 from app.config import Config
 from app.paths import find
+from coordinator import profiles
 from coordinator.api import Backend
 from coordinator.clock import RealClock
 from store.refusal import Refusal
@@ -32,9 +34,10 @@ def run_console(
     preset: str | None = None,
     brief: str = "",
     run: RunId | None = None,
+    tour: bool = False,
     environ: Mapping[str, str] | None = None,
 ) -> int:
-    """Until the operator leaves; the exit code."""
+    """Until the operator leaves; the exit code. ``tour``: begin with the six keys."""
     tell_escape_delay(config)
     from app.console.app import FootplateApp
     from app.console.options import ConsoleOptions
@@ -58,6 +61,9 @@ def run_console(
         escape_twice=not remote,
         notify=config.notify,
         told_file=find(around).notices,
+        tour=tour,
+        toured=find(around).toured,
+        to_get=_to_get(around),
         ledger=find(around).ledger,
         spool=find(around).spool,
         now=RealClock().now,
@@ -76,6 +82,18 @@ def run_console(
         # Raised only here, where the terminal is given back: run() itself never raises.
         raise console.broken
     return result if isinstance(result, int) else 0
+
+
+def _to_get(environ: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Agents and the command that gets each, where there is none on this machine. Looks at PATH, and starts nothing."""
+    loaded = profiles.load(find(environ).agents_file, environ)
+    if isinstance(loaded, Refusal):
+        return ()
+    path = environ.get("PATH", os.defpath)
+    found = tuple((one.title or one.name, one.install) for one in profiles.to_get(loaded, path))
+    if found and shutil.which("npm", path=path) is None:
+        return (("first npm", "apt install npm, or what your system has for it"), *found)
+    return found
 
 
 def run_review(ledger: Path, config: Config, environ: Mapping[str, str] | None = None) -> tuple[int, Refusal | None]:

@@ -214,16 +214,18 @@ def stop(
     if (run is None) == (not all_runs):
         raise usage("Name one run to stop, or --all.")
     here = surroundings(as_json=json)
-    if run is not None:
-        chosen = [elsewhere.find(here.paths, run_id(run), as_json=json)]
-    else:
-        chosen = elsewhere.live(here.paths)
     tell = exits.note if json else printing.line
+    if run is not None:
+        line_held, chosen = False, [elsewhere.find(here.paths, run_id(run), as_json=json)]
+    else:
+        line_held, chosen = elsewhere.keep_line_back(here.paths), elsewhere.live(here.paths)
     results = [_stop_one(here, found, tell, kill=kill) for found in chosen]
     if json:
-        printing.as_json({"stopped": results})
+        printing.as_json({"stopped": results, "line_held": line_held})
     elif not results:
         printing.line("Nothing is held.")
+    if line_held:
+        tell("The line of tasks is kept back; footplate queue release lets it go.")
     return Code.DONE if all(result["ok"] for result in results) else Code.UNREACHABLE
 
 

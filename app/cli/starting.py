@@ -29,6 +29,7 @@ def add_to(program: typer.Typer) -> None:
     program.callback(invoke_without_command=True)(console)
     program.command("start")(start)
     program.command("demo")(demo)
+    program.command("tour")(tour)
 
 
 def console(context: typer.Context) -> None:
@@ -176,3 +177,12 @@ def demo(
         return opening.open_console(
             repository=repository, agent="practice", brief=opening.DEMO_BRIEF, script="demo", leave=False
         )
+
+
+def tour() -> int:
+    """Open the console here and begin with the six keys that do most of it."""
+    from pathlib import Path
+
+    from app.cli import opening
+
+    return opening.open_console(repository=Path.cwd(), tour=True)

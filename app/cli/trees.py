@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 4
 """Trees looked at side by side: git mostly waits for its files."""
-_VERBS = ("keep", "merge", "pick", "shell", "discard", "restore")
+_VERBS = ("keep", "merge", "pick", "check", "shell", "discard", "restore")
 
 
 def add_to(program: typer.Typer) -> None:
@@ -24,7 +24,10 @@ def add_to(program: typer.Typer) -> None:
 def tree(
     run: Annotated[str, typer.Argument(metavar="RUN|ls", help="The run's number; ls: all trees there are.")],
     verb: Annotated[
-        str, typer.Argument(metavar="[VERB]", help="keep, merge, pick, shell, discard or restore; without: how it is.")
+        str,
+        typer.Argument(
+            metavar="[VERB]", help="keep, merge, pick, check, shell, discard or restore; without: how it is."
+        ),
     ] = "",
     ignored: Annotated[
         bool, typer.Option("--ignored", help="With discard: files that git ignores go too, and do not come back.")
@@ -32,7 +35,8 @@ def tree(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Discard without asking.")] = False,
     json: Json = False,
 ) -> int:
-    """What becomes of an ended run's tree: keep its branch, merge or pick it, look around in it, discard or restore."""
+    """What becomes of an ended run's tree: keep its branch, merge or pick it, check it, look around in it, discard or
+    restore."""
     from app.cli.exits import usage
     from app.cli.surroundings import surroundings
     from app.cli.values import run_id
@@ -52,6 +56,10 @@ def tree(
     elsewhere.refuse_inside_a_hold(here.paths, number, f"tree {verb}", as_json=json)
     if verb == "shell":
         return _shell(here, number, as_json=json)
+    if verb == "check":
+        from app.cli import checking
+
+        return checking.check(here, number, as_json=json)
     return _dispose(here, number, verb, ignored=ignored, yes=yes, as_json=json)
 
 

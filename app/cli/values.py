@@ -1,13 +1,16 @@
 """What an operator types for money, time and numbers, into what the code counts in. Pure; a bad value is a sentence."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 
 from app.cli.exits import usage
-from store.vocab import DecisionId, MicroUsd, Millis, RunId
+from store.vocab import DecisionId, MicroUsd, Millis, RunId, TaskId
 
 _UNITS = {"s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
 _LONGEST = 30 * 86_400
+_MOST_TASKS = 20_000
+"""Named by one span: a slip of the finger must not ask for a billion."""
 
 
 def money(text: str, option: str = "--budget") -> MicroUsd:
@@ -72,6 +75,23 @@ def run_id(text: str) -> RunId:
 
 def decision_id(text: str) -> DecisionId:
     return DecisionId(_number(text, "question", "footplate ls shows what waits"))
+
+
+def task_id(text: str) -> TaskId:
+    return TaskId(_number(text, "task", "footplate queue ls shows them"))
+
+
+def task_ids(given: Sequence[str]) -> tuple[TaskId, ...]:
+    """``3``, ``#3``, ``3-7``, ``3,4``; each once, in the order given."""
+    found: dict[TaskId, None] = {}
+    for part in (one for text in given for one in text.split(",")):
+        first, dash, last = part.partition("-")
+        low = task_id(first if dash else part)
+        high = task_id(last) if dash else low
+        if not low <= high < low + _MOST_TASKS:
+            raise usage(f"{part!r} are no numbers of tasks; write the lower one first, as 3-7.")
+        found |= dict.fromkeys(TaskId(one) for one in range(low, high + 1))
+    return tuple(found)
 
 
 def _number(text: str, what: str, where: str) -> int:

@@ -9,7 +9,7 @@ from app.wording import sentence
 from coordinator.api import AnswerDecision, DecisionView, Extend
 from coordinator.drivers.base import Answer
 from store.refusal import Refusal
-from store.vocab import DecisionId, RunId
+from store.vocab import AttentionKind, DecisionId, RunId
 
 if TYPE_CHECKING:
     from app.console.deeds import Deeds
@@ -74,7 +74,9 @@ class Answering:
     async def go_to(self, one: Waiting) -> None:
         """To the session that it is about, with the focus on its card where it has one."""
         self._gone_to = one.key
-        if one.run is None:
+        if one.kind is AttentionKind.TASK:
+            self._deeds.tasking.show(one.task)
+        elif one.run is None:
             self._deeds.drive.say(f"{one.text}: a lists it, x there puts it away")
         elif session_of(self._deeds.drive.snapshot, one.run) is None:
             self._deeds.drive.say(f"run {one.run} is not in the list: footplate show {one.run} tells of it")

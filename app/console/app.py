@@ -80,6 +80,7 @@ class FootplateApp(TerminalApp):
         await self.deeds.viewing.begin()
         self.deeds.returning.begin()
         self.noticing.begin()
+        self.deeds.touring.begin()
         if not self.is_headless:
             # Half the tail from key to paint is the collector walking what never dies (performance.md).
             gc.freeze()
@@ -194,6 +195,8 @@ class FootplateApp(TerminalApp):
     async def on_part_chosen(self, message: PartChosen) -> None:
         if message.part in ("model", "mode"):
             await self.deeds.do(message.part)
+        elif message.part == "task":
+            await self.deeds.do("tasks")
 
     async def on_answered(self, message: Answered) -> None:
         self.deeds.spawn(self.deeds.answering.answer(message.decision, message.answer))

@@ -34,6 +34,8 @@ from app.console.sessiondeeds import SessionAct, SessionDeeds
 from app.console.slashing import Slashing
 from app.console.starting import Starting
 from app.console.stopping import Stopping
+from app.console.tasking import Tasking
+from app.console.touring import Touring
 from app.console.trees import Trees
 from app.console.viewing import Viewing
 from app.console.views.actions import offers, why_dead
@@ -84,6 +86,7 @@ class Deeds:
             **SessionDeeds(self).acts(), **Changing(self).acts(), **Trees(self).acts(),
         }  # fmt: skip
         self.waiting_list = WaitingList(self)
+        self.tasking = Tasking(self)
         self.filtering = Filtering(self)
         self.beside = Beside(self)
         self.returning = Returning(self)
@@ -91,9 +94,10 @@ class Deeds:
         self.opening = Opening(self)
         self.colouring = Colouring(self)
         self.reviewing = Reviewing(self)
+        self.touring = Touring(self)
         parts = (
-            self.waiting_list, self.beside, self.returning, self.searching, self.opening,
-            self.colouring, self.reviewing,
+            self.waiting_list, self.tasking, self.beside, self.returning, self.searching, self.opening,
+            self.colouring, self.reviewing, self.touring,
         )  # fmt: skip
         of_parts: dict[str, Act] = {name: act for part in parts for name, act in part.acts().items()}
         self.acts: dict[str, Act] = {**of_parts, **self.history.acts(), **self.completing.acts(), **self._acts()}
@@ -197,6 +201,8 @@ class Deeds:
             self.say("back at the session: again interrupts its turn")
             return
         over = isinstance(self.app.screen, Sheet)
+        if isinstance(self.app.screen, Sheet) and self.app.screen.tries(action):
+            return
         if action == "stop-all":
             self.stopping.stop_all()
             return

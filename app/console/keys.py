@@ -19,6 +19,7 @@ class Where(StrEnum):
     REVIEW = "in the review (v)"
     CHANGES = "in what a run changed (d)"
     LIVE = "on a program's own screen (T)"
+    TASKS = "in the line of tasks (Q)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,7 @@ class Key:
 
 A, W, C, T, K = Where.ANYWHERE, Where.COMPOSER, Where.CARD, Where.TERMS, Where.KEYS
 F, V, L, D = Where.FILTER, Where.REVIEW, Where.LIVE, Where.CHANGES
+Q = Where.TASKS
 
 
 def _key(
@@ -127,6 +129,7 @@ TABLE: tuple[Key, ...] = (
     _key("tree", "B", K, "what becomes of its tree and branch: keep, merge, pick, shell, discard", "keep or merge"),
     _key("panel", "t", K, "show or hide plan and background"),
     _key("waiting-list", "a", K, "list what waits for you"),
+    _key("tasks", "Q", K, "the tasks in line: what works, what waits, add one", "tasks"),
     _key("search", "slash", K, "search this conversation", "search", shown="/"),
     _key("search-next", "n", K, "the next match", listed=False),
     _key("search-previous", "N", K, "the match before", listed=False),
@@ -154,6 +157,7 @@ TABLE: tuple[Key, ...] = (
     _key("colours", "C", K, "choose the colours"),
     _key("mouse", "m", K, "give the mouse to the terminal, or take it back"),
     _key("help", "question_mark", K, "these keys", "help", shown="?"),
+    _key("tour", "H", K, "the tour: six keys that do most of it"),
     _key("commands-colon", "colon", K, "all commands", shown=":", listed=False),
     _key("quit-q", "q", K, "quit", listed=False),
     _key("filter-keep", "enter", F, "keep the filter and go to the keys", "keep it", shown="Enter", inner=True),
@@ -263,6 +267,37 @@ TABLE: tuple[Key, ...] = (
     _key("changes-back", "escape q d", D, "back", "back", shown="Esc", inner=True),
     _key("live-type", "i enter", L, "type into it: every key but those that work anywhere", inner=True),
     _key("live-escape", "e", L, "send it an Esc", inner=True),
+    _key("tasks-move", "j k g G pagedown pageup", Q, "up and down in the list", shown="j k g G", inner=True),
+    _key(
+        "tasks-facts",
+        "left_square_bracket right_square_bracket",
+        Q,
+        "more of what is known of the task",
+        shown="[ ]",
+        inner=True,
+    ),
+    _key("tasks-open", "enter", Q, "the session of its newest attempt", "its session", shown="Enter", inner=True),
+    _key("tasks-add", "a", Q, "add a task", "add", inner=True),
+    _key(
+        "tasks-terms",
+        "s",
+        Q,
+        "the terms of this task, or of all that are marked; Enter there agrees",
+        "terms",
+        inner=True,
+    ),
+    _key("tasks-all-terms", "S", Q, "the terms of all tasks that have none yet", inner=True),
+    _key("tasks-mark", "space", Q, "mark it, to agree to several at once", "mark", shown="Space", inner=True),
+    _key("tasks-edit", "e", Q, "change it", "edit", inner=True),
+    _key("tasks-hold", "h", Q, "keep it back, or let it go on", inner=True),
+    _key("tasks-hold-line", "H", Q, "keep the whole line back, or let it go on", inner=True),
+    _key("tasks-retry", "r", Q, "try it again: failed, stopped, or waiting for you", inner=True),
+    _key("tasks-accept", "y", Q, "take it as done as it stands", inner=True),
+    _key("tasks-remove", "x", Q, "out of the line; asks again", inner=True),
+    _key("tasks-priority", "plus minus", Q, "sooner, later", shown="+ -", inner=True),
+    _key("tasks-agent", "R", Q, "its agent may be begun again: you have seen to it", inner=True),
+    _key("tasks-filter", "slash", Q, "show only some", shown="/", inner=True),
+    _key("tasks-back", "escape q Q", Q, "back", "back", shown="Esc", inner=True),
     _key("live-back", "escape", L, "no longer type; else back to the conversation", shown="Esc", inner=True),
 )
 

@@ -42,6 +42,12 @@ class ConsoleOptions:
     """The file that a review opens; None: there is none to open."""
     spool: Path | None = None
     """Where runs have their folders; None: turns cannot be told apart by a diff tool."""
+    tour: bool = False
+    """The six keys are shown at the start: they were asked for."""
+    toured: Path | None = None
+    """Where it is noted that they were shown; None: they are not shown by themselves."""
+    to_get: tuple[tuple[str, str], ...] = ()
+    """Where no agent is on this machine: agents, and the command that gets each."""
     now: Callable[[], Millis] | None = None
     """Wall clock for ages; None: they stand as in the snapshot."""
     monotonic: Callable[[], float] = time.monotonic

@@ -62,6 +62,7 @@ class Viewing:
         self._deeds.drive.take(snapshot)
         self._deeds.beside.take(snapshot)
         self._deeds.waiting_list.take(snapshot)
+        self._deeds.tasking.take(snapshot)
         if self._deeds.app.options.announce and (said := announced(before, snapshot)):
             self._deeds.drive.say("; ".join(said), "grey")
         session = self._deeds.session

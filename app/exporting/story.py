@@ -358,7 +358,7 @@ def _note(event: base.AgentEvent) -> str:
             return f"the agent would not begin: {event.text}"
         case base.ProtocolFault():
             return f"what the agent sent could not be understood: {event.what}"
-        case base.Stderr():
+        case base.Stderr() if event.text.strip():
             return f"on its error stream: {cut(event.text)}"
         case _:
             return ""

@@ -33,6 +33,7 @@ _KINDS = {
     AttentionKind.ENDS_SOON: Kind.BUDGET,
     AttentionKind.CRASHED: Kind.CRASHED,
     AttentionKind.PAGE: Kind.PAGE,
+    AttentionKind.TASK: Kind.PAGE,
 }
 
 

@@ -127,6 +127,8 @@ def against_spool(tx: Tx, held: Custody, path: Path, notes: list[str]) -> Iterat
                     found="none" if theirs is None or theirs[:2] != ours[:2] else theirs[2],
                 )
                 ours = next(said, None)
+            elif theirs[2] == STDERR and reading.exits.get(theirs[0]) == theirs[1]:
+                theirs = next(kept, None)  # what was kept back of its errors, told with its end
             elif reading.end is not None and theirs[0] >= reading.end:
                 break  # the spool lost its tail; the ledger had read it before
             else:
@@ -166,6 +168,8 @@ class _Reading:
         self.gap: SpoolRecord | None = None
         self.end: int | None = None
         """Where the good part of it ends; None: all that the ledger has is there."""
+        self.exits: dict[int, int] = {}
+        """How many events the end of a process gave, by its offset."""
 
     def events(self) -> Iterator[Said]:
         driver, generation = self._fresh(1), 1
@@ -187,6 +191,7 @@ class _Reading:
                     found = driver.quiet()
                 case RecordKind.EXIT:
                     found = driver.feed_end()
+                    self.exits[record.offset] = len(found)
                 case RecordKind.WRITING:
                     self._sent(driver, record)
                     ingest.told(driver, record)

@@ -12,7 +12,7 @@ from datetime import datetime, tzinfo
 
 import msgspec
 
-from coordinator import decisioncodec, transcripts
+from coordinator import decisioncodec, dispositions, transcripts
 from coordinator.api import ReadTranscript, ReadWhole, SearchTranscript, SessionView, TranscriptHits, TranscriptPage
 from coordinator.pastview import past_session
 from coordinator.review.types import (
@@ -178,6 +178,7 @@ def run_page(tx: Tx, run: RunId) -> RunPage | Refusal:
         ),
         evidence=evidence_rows(tx, run),
         custody=tuple(_custody_facts(one) for one in custody.each_of_run(tx, run)),
+        became=dispositions.of_run(tx, run),
         control_writes=len(control_writes.of_run(tx, run)),
         events=rows.run.events,
         continues=rows.run.continues,

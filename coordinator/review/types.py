@@ -6,6 +6,7 @@ They are made in ``reading`` from rows and shown by whoever asked. Nothing here 
 from dataclasses import dataclass
 from enum import StrEnum
 
+from coordinator.dispositions import Disposition
 from coordinator.viewtypes import SessionView
 from store.vocab import (
     AuthorizationState,
@@ -201,6 +202,8 @@ class RunPage:
     evidence: tuple[EvidenceRow, ...] = ()
     custody: tuple[CustodyFacts, ...] = ()
     """Each hold that the run had, oldest first."""
+    became: tuple[Disposition, ...] = ()
+    """What was done with its tree once it had ended, oldest first."""
     control_writes: int = 0
     events: int = 0
     continues: RunId | None = None

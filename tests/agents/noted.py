@@ -44,14 +44,15 @@ def program(folder: Path, binary: Path) -> Path:
 
 @asynccontextmanager
 async def house(
-    folder: Path, binary: Path, environment: Mapping[str, str], *, doom: Doom | None = None
+    folder: Path, binary: Path, environment: Mapping[str, str], *, doom: Doom | None = None, **more: object
 ) -> AsyncIterator[Holding]:
+    """``more``: of ``holding``."""
     claude = builtin({**environment, "FOOTPLATE_CLAUDE": str(program(folder, binary))})[0]
     # Under the name that the flight asks for.
     profiles = (replace(claude, name="practice"),)
     if doom is not None:
         doom.agent = str(binary)
-    async with flight.house(folder, doom=doom, profiles=profiles, environment=environment) as held:
+    async with flight.house(folder, doom=doom, profiles=profiles, environment=environment, **more) as held:
         yield held
 
 

@@ -4,7 +4,8 @@ one line out when it is dead (or, if it got that far, done).
 A fork has everything imported, which saves a third of a second a case. In: folder, step, nth, ending, victims
 (``console``, ``keeper``, ``worker``, ``agent``; each is sent KILL in that order), and, for a real agent in place of the
 practice agent, its ``binary`` and ``environment``. Or: folder, ``stream``, and the
-seconds ``after`` which it dies, from its start or, ``at_work``, from when it has the run. Out: ``{"exit": -9}``.
+seconds ``after`` which it dies, from its start or, ``at_work``, from when it has the run. Or: folder, ``queue``, and
+either a step (one task) or ``after`` (the scene of ten, of a real agent with its ``binary``). Out: ``{"exit": -9}``.
 """
 
 import asyncio
@@ -18,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from store import runs
-from tests.agents import noted
-from tests.faults import flight, streaming
+from tests.agents import lined, noted
+from tests.faults import flight, queueing, streaming
 from tests.faults.dooming import Doom
 
 
@@ -33,7 +34,20 @@ async def console(told: dict[str, Any]) -> None:
         async with flight.house(folder) as held:
             await streaming.stream(held, death.start if told["at_work"] else lambda: None)
         return
+    if told.get("queue") and told.get("after") is not None:
+        threading.Timer(told["after"], os.kill, (os.getpid(), signal.SIGKILL)).start()
+        if told.get("binary"):
+            async with lined.house(folder, Path(told["binary"]), told["environment"]) as held:
+                await lined.to_the_end(held, folder)
+        else:
+            async with queueing.house(folder) as held:
+                await queueing.to_the_end(held, folder, queueing.TEN)
+        os._exit(0)
     doom = Doom(step=told["step"], nth=told["nth"], victims=tuple(told["victims"]), ledger=folder / "ledger.db")
+    if told.get("queue"):
+        async with queueing.house(folder, doom) as held:
+            await queueing.to_the_end(held, folder, queueing.ONE)
+        return
     if told.get("binary"):
         async with noted.house(folder, Path(told["binary"]), told["environment"], doom=doom) as held:
             await noted.Pilot(held, told["ending"]).fly(await noted.start(held))

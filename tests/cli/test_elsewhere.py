@@ -26,14 +26,14 @@ LONG = '@@{"steps":[{"text":"a long while","delay":60}]}@@'
 
 
 class Held:
-    """One ``footplate start --plain --json`` in the background."""
+    """One ``footplate start --plain --json`` in the background, or another command that tells JSON lines."""
 
-    def __init__(self, home: Path, tree: Path, brief: str) -> None:
+    def __init__(self, home: Path, tree: Path, brief: str, command: list[str] | None = None) -> None:
         self.home = home
         self._out = (home.parent / f"out-{os.urandom(3).hex()}").open("w+b")
-        arguments = ["start", brief, "--plain", "--json", "--yes", "--agent", "practice", "--script", "plain"]
+        start = ["start", brief, "--plain", "--json", "--yes", "--agent", "practice", "--script", "plain"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "app.main", *arguments, "--repo", str(tree), "--in-place"],
+            [sys.executable, "-m", "app.main", *(command or [*start, "--repo", str(tree), "--in-place"])],
             cwd=ROOT,
             env=environment(home),
             stdin=subprocess.PIPE,

@@ -34,8 +34,12 @@ FORBIDDEN = (
     "start x --plain --yes",
     "rules add 'allow command rm'",
     "rules rm 1",
+    "queue add x --unsigned",
+    "queue sign --yes",
+    "queue release",
+    "queue run",
 )
-ALLOWED = ("ls --json", "show 1 --json", "ps --json")
+ALLOWED = ("ls --json", "show 1 --json", "ps --json", "queue ls --json")
 
 
 def tool(folder: Path, commands: tuple[str, ...], last: str, *, cleared: bool) -> str:

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from coordinator.api import ConsoleSnapshot, Group
+from coordinator.checktypes import CheckState, CheckView
 from coordinator.drivers.base import Offer, OfferKind
-from store.vocab import DecisionKind, MicroUsd
+from store.vocab import DecisionKind, MicroUsd, RunOutcome
 from tests.console.scenes import (
     PROCESSES,
     QUESTION,
@@ -60,6 +61,17 @@ def your_move() -> ConsoleSnapshot:
     )
 
 
+def checked() -> ConsoleSnapshot:
+    """It says that it is finished, and the operator's own checks say how far that is so."""
+    checks = (
+        CheckView(command="make check", state=CheckState.PASSED),
+        CheckView(command="pytest -q tests/checkout", state=CheckState.FAILED, detail="exit 1", evidence=4),
+        CheckView(command="sh -c 'npm ci && npm test'", state=CheckState.TIMED_OUT, detail="600 s", evidence=5),
+        CheckView(command="make docs", state=CheckState.RUNNING, since=ago(MINUTE)),
+    )
+    return make_snapshot(stopped(outcome=RunOutcome.FINISHED, reason="handoff", checks=checks))
+
+
 def line_held() -> ConsoleSnapshot:
     """After an interrupt: what waits goes only when it is told to."""
     return make_snapshot(replace(checkout(decisions=(), group=Group.IDLE, in_flight=None), queue_held=True))
@@ -85,6 +97,7 @@ STATES: dict[str, Scene] = {
     "idle": Scene(idle),
     "line-held": Scene(line_held),
     "ended": Scene(only(stopped())),
+    "checked": Scene(checked, two("J")),
     "ended-left": SCENES["ended-left"],
     "foreign": SCENES["foreign"],
     "ending": SCENES["ending"],

@@ -18,6 +18,7 @@ from coordinator.api import (
     Say,
     TranscriptPage,
 )
+from coordinator.checktypes import CheckState, CheckView
 from store.refusal import Refusal
 from store.vocab import ImageType, RefusalReason, TurnId
 from tests.console.driving import alone, burst, settled
@@ -48,13 +49,17 @@ def stuffed() -> ConsoleSnapshot:
         ending=STATES["ending"].snapshot().sessions[0].ending,
         tools=STATES["working"].snapshot().sessions[0].tools,
         decisions=(QUESTION, OFFERED, *checkout().decisions),
+        checks=(CheckView(command="pytest -q", state=CheckState.FAILED, detail="exit 1"),),
     )
     image = AttachedView(name="shot.png", media_type=ImageType.PNG, size=10)
     busy = replace(busy, turns=(replace(busy.turns[0], images=(image,)), *busy.turns[1:]))
     refused = Refusal(RefusalReason.NO_COMMIT, {"path": "/home/mara"})
     return replace(
         crowd_of_waits(),
-        sessions=(replace(busy, terms=replace(busy.terms, rules=("Bash(git:*)",))), *crowd_of_waits().sessions[1:]),
+        sessions=(
+            replace(busy, terms=replace(busy.terms, rules=("Bash(git:*)",), checks=("make test",))),
+            *crowd_of_waits().sessions[1:],
+        ),
         repository=RepositoryView(path="/x", branch="main", head="a1", dirty_files=0, problem=refused),
         storage_trouble=Refusal(RefusalReason.STORAGE, {"path": "/x/ledger.db", "problem": "database or disk is full"}),
     )

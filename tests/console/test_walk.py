@@ -22,6 +22,7 @@ from tests.console.states import STATES
 from tests.console.transcript.conversation import asked, result
 from tests.fakes.backend import FakeBackend
 from tests.sampling import sampled
+from tests.waiting import eventually
 
 SIZES = ((80, 24), (120, 34), (200, 50))
 AT_EVERY_SIZE = ("no-session", "working", "permission", "ended", "beside")
@@ -94,6 +95,8 @@ async def changed(app: FootplateApp, pilot: "Pilot[int]", backend: FakeBackend, 
         await settled(pilot)
         if not app.screen_stack or seen(app, backend) != before:
             break
+    # A screen that came is looked at when it has been laid out, which takes its time on a machine at work.
+    await eventually(lambda: not app.screen_stack or app.screen._compositor.size == app.size)
 
 
 def check(app: FootplateApp, what: str) -> None:

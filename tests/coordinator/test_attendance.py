@@ -40,7 +40,7 @@ async def test_away_pauses_and_a_resume_lets_it_go_on(tmp_path: Path) -> None:
         await held.until(run, lambda v: v.turns[0].state is TurnState.SETTLED)
         now = held.coordinator.house.clock.monotonic()
         held.coordinator.house.attendance = Attendance(window=60, grace=60, last_beat=now - 61)
-        held.coordinator._beaten.set()
+        held.coordinator.attending.beaten.set()
         await held.until(run, lambda v: v.paused)
         assert isinstance(await held.do(Resume()), Done)
         await held.until(run, lambda v: not v.paused)
@@ -54,11 +54,11 @@ async def test_after_the_grace_a_turn_is_interrupted_and_after_a_second_window_t
         await held.until(run, lambda v: v.turns[0].state is TurnState.ACCEPTED)
         now = held.coordinator.house.clock.monotonic()
         held.coordinator.house.attendance = Attendance(window=60, grace=0, last_beat=now - 61)
-        held.coordinator._beaten.set()
+        held.coordinator.attending.beaten.set()
         view = await held.until(run, lambda v: v.turns[0].state is TurnState.SETTLED)
         assert view.turns[0].result is TurnResultKind.INTERRUPTED
         held.coordinator.house.attendance = Attendance(window=60, grace=0, last_beat=now - 121)
-        held.coordinator._beaten.set()
+        held.coordinator.attending.beaten.set()
         view = await held.until(run, lambda v: v.outcome is not None)
         assert view.reason == EndReason.LAPSED
 

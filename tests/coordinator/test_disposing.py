@@ -1,6 +1,7 @@
 """What becomes of a run's tree: real repositories, a real ledger, and a console killed at every step."""
 
 import asyncio
+import json
 import shutil
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from coordinator import discarding, disposing, landing, recording, worktree
 from coordinator.gitfacts import RepositoryFacts
 from coordinator.githelper import look_at_repository
 from coordinator.terms import TreeKind
-from coordinator.treetypes import Disposal, Disposed, TreeView
+from coordinator.treetypes import KEPT, Disposal, Disposed, TreeView
 from coordinator.worktree import PreparedTree
 from store import entries, runs
 from store.db import Ledger
@@ -221,7 +222,7 @@ async def test_discarded_and_restored(tmp_path: Path) -> None:
         (run.tree / "new.txt").write_text("not committed\n")
         done = await run.done(D.DISCARD)
         assert not run.tree.exists() and git(run.top, "branch", "--list", run.branch) == ""
-        assert git(run.top, "worktree", "list").count("\n") == 0 and done.until == NOON + discarding.KEPT
+        assert git(run.top, "worktree", "list").count("\n") == 0 and done.until == NOON + KEPT
         view = await run.view()
         assert (view.tree, view.branch, view.discarded_at) == ("", "", NOON)
         await run.refused(D.DISCARD, R.ALREADY_DISCARDED)
@@ -240,8 +241,8 @@ async def test_what_was_discarded_is_let_go_after_thirty_days(tmp_path: Path) ->
     async with ended(tmp_path) as run:
         run.commit(run.tree, a_txt="x\n")
         await run.done(D.DISCARD)
-        assert await discarding.let_go(run.top, Millis(NOON + discarding.KEPT)) == []
-        assert await discarding.let_go(run.top, Millis(NOON + discarding.KEPT + 1001)) == [run.id]
+        assert await discarding.let_go(run.top, Millis(NOON + KEPT)) == []
+        assert await discarding.let_go(run.top, Millis(NOON + KEPT + 1001)) == [run.id]
         await run.refused(D.RESTORE, R.NOT_DISCARDED)
 
 
@@ -284,8 +285,9 @@ async def test_a_branch_that_has_more_than_the_tree_stays(tmp_path: Path) -> Non
 async def test_an_older_note_of_the_same_number_is_not_written_over(tmp_path: Path) -> None:
     async with ended(tmp_path) as run:
         other = git(run.top, "rev-parse", "HEAD")
-        tag = await discarding._tag(
-            run.top, run.id, other, branch="x", tree="", by=await _ada(run.top), now=Millis(NOON - 9000)
+        words = json.dumps({"branch": "x", "tree": ""})
+        tag = await discarding.made_tag(
+            run.top, "footplate-discarded-1", other, words=words, by=await _ada(run.top), now=Millis(NOON - 9000)
         )
         assert isinstance(tag, str)
         git(run.top, "update-ref", f"{discarding.PLACE}/1", tag)

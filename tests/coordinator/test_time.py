@@ -1,13 +1,23 @@
 """Clocks that step, and working time that stands still: pure, driven by numbers."""
 
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
 from hypothesis import given, strategies as st
 
+from coordinator.api import Group
+from coordinator.clock import RealClock
+from coordinator.constants import Timing
+from coordinator.timers import renewal_in
 from coordinator.wallclock import FORWARD_STEP, GRACE, WallClock
 from coordinator.worktime import merged, runs_now, worked_ms, working_ms
 from store import decisions, turns
 from store.tx import Tx
 from store.vocab import DecisionKind, Millis, RunId, TurnId, TurnResultKind, TurnSource
+from tests.coordinator.held import QUICK, holding
 from tests.store.scenes import NOON, held, in_memory, said
+from tests.waiting import eventually
 
 HOUR = 3_600_000
 
@@ -46,6 +56,36 @@ def test_left_never_grows_but_by_a_warning(steps: list[tuple[int, float]]) -> No
         now = clock.left(end)
         assert stepped or now <= before + 1e-3
         before = now
+
+
+@pytest.mark.parametrize(
+    ("remaining", "at_rest", "seconds"),
+    [(600, False, 2), (600, True, 20), (86_400, True, 20), (300, True, 10), (60, True, 2), (5, True, 2), (0, True, 2)],
+)
+def test_a_hold_at_rest_is_renewed_rarely_and_often_enough(remaining: float, at_rest: bool, seconds: float) -> None:
+    assert renewal_in(Timing(), remaining, at_rest=at_rest) == seconds
+
+
+class Stepping(RealClock):
+    ahead = 0
+
+    def now(self) -> Millis:
+        return Millis(super().now() + self.ahead)
+
+
+async def test_a_step_of_the_clock_is_told_at_once_of_a_hold_at_rest(tmp_path: Path) -> None:
+    clock = Stepping()
+    async with holding(tmp_path, clock=clock, timing=replace(QUICK, hold_seconds=600.0)) as held:
+        run = await held.start("say something")
+        await held.settled(run)
+        await held.until(run, lambda view: view.group is not Group.WORKING)
+        clock.ahead = 3 * HOUR
+
+        def told() -> bool:
+            return any(one.run == run and "clock" in one.text for one in held.coordinator.snapshot().attention)
+
+        await eventually(told, 10.0)
+        assert held.view(run).outcome is None  # type: ignore[union-attr]
 
 
 def test_working_time_stands_still_while_the_operator_is_awaited() -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from coordinator.api import (
+    AddTasks,
     BudgetView,
     Changes,
     ChangesFrom,
@@ -36,9 +37,12 @@ from coordinator.api import (
     OperatorCommand,
     Proposal,
     Propose,
+    ProposeSeries,
     QueuedView,
+    QueueView,
     ReadChanges,
     ReadDiff,
+    ReadQueue,
     ReadSaid,
     ReadSaidBefore,
     ReadTranscript,
@@ -49,9 +53,11 @@ from coordinator.api import (
     SaidOnce,
     SaveDraft,
     Say,
+    SeriesProposals,
     SessionView,
     Started,
     StartRun,
+    TasksAdded,
     Terminal,
     TrackedFiles,
     TranscriptPage,
@@ -68,6 +74,7 @@ from store.vocab import (
     MicroUsd,
     Millis,
     RunId,
+    TaskId,
     TurnId,
     TurnResultKind,
     TurnSource,
@@ -252,6 +259,7 @@ class FakeBackend:
         self.files: tuple[str, ...] = ()
         self.images: dict[str, Image] = {}
         """Files that are images, by name; a name that is not here is no file."""
+        self.tasks = QueueView(tasks=(), counts={})
         self.beats = 0
 
     # ------------------------------------------------------------------------------------------ the Backend protocol
@@ -352,6 +360,12 @@ class FakeBackend:
                 return Changes(run=run, source=ChangesFrom.TREE, tree="/home/mara", base="", turn=turn, files=())
             case ReadDiff():
                 return Diff(patch=b"")
+            case ReadQueue():
+                return self.tasks
+            case AddTasks(tasks=tasks):
+                return TasksAdded(tasks=tuple(TaskId(99 + n) for n in range(len(tasks))))
+            case ProposeSeries():
+                return SeriesProposals(proposals=())
             case LeaveAll():
                 return Left(until=())
             case CloseAll():

@@ -77,13 +77,14 @@ async def house(
     doom: Doom | None = None,
     profiles: tuple[AgentProfile, ...] = PROFILES,
     environment: Mapping[str, str] | None = None,
+    **more: object,
 ) -> AsyncIterator[Holding]:
-    """A console whose practice agent keeps a diary; with a doom, armed before its sweep."""
+    """A console whose practice agent keeps a diary; with a doom, armed before its sweep. ``more``: of ``holding``."""
     if doom is not None:
         doom.arm()
     try:
         async with holding(
-            folder, profiles=profiles, environment={"PRACTICE_TOKEN": SECRET, **(environment or {})}
+            folder, profiles=profiles, environment={"PRACTICE_TOKEN": SECRET, **(environment or {})}, **more
         ) as held:
             if doom is not None:
                 doom.held = held

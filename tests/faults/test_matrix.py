@@ -92,7 +92,9 @@ def cases(steps: Sequence[Step], victims: Sequence[str], usual: Collection[Case]
     return [pytest.param(one, id=str(one), marks=() if one in usual else pytest.mark.soak) for one in made]
 
 
-FIRST = [step for step in Step if step not in SWEEPING + TAKING_BACK]
+OF_THE_LINE = tuple(Step)[tuple(Step).index(Step.QUEUE_BEGUN) :]
+"""Of tasks, which have a matrix of their own (``test_queue_steps``)."""
+FIRST = [step for step in Step if step not in SWEEPING + TAKING_BACK + OF_THE_LINE]
 HELD = FIRST[FIRST.index(Step.SUPERVISOR_STARTED) : FIRST.index(Step.CLOSED)] + list(EXTENDING)
 """Steps at which there is somebody to be killed besides the console."""
 

@@ -17,7 +17,7 @@ from app.console.views.ink import plain
 from app.console.widgets.lines import Lines
 from app.wording import forbidden_in
 from tests.console.driving import settled
-from tests.console.scenes import SCENES
+from tests.console.scenes import SCENES, Scene
 from tests.fakes.backend import FakeBackend
 
 NAMES = tuple(SCENES)
@@ -40,7 +40,10 @@ def rows_on(screen: Widget) -> list[str]:
 
 
 def picture(name: str, compare: Compare, size: tuple[int, int], options: ConsoleOptions | None = None) -> bool:
-    scene = SCENES[name]
+    return take(SCENES[name], compare, size, options)
+
+
+def take(scene: Scene, compare: Compare, size: tuple[int, int], options: ConsoleOptions | None = None) -> bool:
     backend = FakeBackend(scene.snapshot())
     app = FootplateApp(backend, options or scene.options)
 

@@ -16,7 +16,7 @@ from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 _LETTERS = {
-    "space": " ", "question_mark": "?", "colon": ":", "slash": "/", "full_stop": ".", "comma": ",",
+    "space": " ", "question_mark": "?", "colon": ":", "slash": "/", "full_stop": ".", "comma": ",", "plus": "+", "minus": "-",
     "vertical_line": "|", "dollar_sign": "$",
     "left_square_bracket": "[", "right_square_bracket": "]", "left_curly_bracket": "{", "right_curly_bracket": "}",
 }  # fmt: skip

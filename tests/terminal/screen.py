@@ -47,7 +47,9 @@ class Screen:
         columns: int = 120,
         rows: int = 40,
         program: Sequence[str] = (sys.executable, "-m", "app.main"),
+        toured: bool = True,
     ) -> None:
+        """``toured``: the six keys were shown before, as to everybody but a newcomer."""
         self._grid = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._grid)
         self._lock = threading.Lock()
@@ -56,6 +58,10 @@ class Screen:
         self.keys = 0
         """How many keys were pressed."""
         self._home = Path(environment["FOOTPLATE_HOME"])
+        if toured:
+            with contextlib.suppress(OSError):
+                self._home.mkdir(mode=0o700, exist_ok=True)
+                (self._home / "toured").touch()
         self._last_key = 0.0
         self._cooked = False
         self.started_at = time.monotonic()

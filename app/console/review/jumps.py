@@ -124,8 +124,10 @@ class Jumps:
     # ------------------------------------------------------------------------------------------------------ whole texts
 
     async def show_piece(self, piece: EvidenceRow) -> None:
-        """What was kept of the run: a diff, a note, a question."""
-        if piece.kind is EvidenceKind.DIFF:
+        """What was kept of the run: a diff, a note, a question. A diff that was kept before it went on is a text."""
+        page = self._review.pane.page
+        diffs = [one.id for one in page.evidence if one.kind is EvidenceKind.DIFF] if page is not None else []
+        if diffs[-1:] == [piece.id]:
             self.changes()
             return
         kept = await self._review.ask(lambda tx: reading.evidence(tx, piece.id))

@@ -17,12 +17,21 @@ from app.console.presses import KeyGate
 from app.console.views.actions import Situation, hints_line
 from app.console.views.attention import queue
 from app.console.views.away import Away, away_lines
-from app.console.views.bars import beside_title, console_title, queue_lines, rule_line, session_title, state_line
+from app.console.views.bars import (
+    beside_title,
+    console_title,
+    general_words,
+    narrow_strip,
+    queue_lines,
+    rule_line,
+    session_title,
+    state_line,
+)
 from app.console.views.ending import ended_lines, ending_lines
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import Line, Span, cut, one_line
 from app.console.views.layout import NARROW, RICH, Columns, columns
-from app.console.views.lists import list_cells, list_picture, strip_line
+from app.console.views.lists import list_cells, list_picture
 from app.console.views.panel import panel_lines
 from app.console.views.standing import ended, ends_soon, foreign, session_of, waiting, waiting_since
 from app.console.views.start import empty_lines
@@ -216,7 +225,7 @@ class Drive(Screen[None]):
             picture = list_picture(snapshot, self.run_in_view, now, parts.sessions - 2, glyphs, room=rows, words=words)
             self.session_list.show(picture, self.run_in_view)
         elif not self.wide:
-            self.strip.put((strip_line(snapshot, self.run_in_view, width - 2, glyphs, words=words),))
+            self.strip.put((narrow_strip(snapshot, self.run_in_view, width - 2, glyphs, words),))
         if session is not None and not parts.panel:
             told = state_line(session, now, self.centre_width, glyphs, titled=self.wide)
             self.state.put((told,))
@@ -231,7 +240,9 @@ class Drive(Screen[None]):
     def _paint_centre(self, session: SessionView | None, now: Millis) -> None:
         width = self.centre_width
         if session is None:
-            self.empty.put(empty_lines(self.snapshot, min(width, 96), self.glyphs, self.options.agent))
+            self.empty.put(
+                empty_lines(self.snapshot, min(width, 96), self.glyphs, self.options.agent, to_get=self.options.to_get)
+            )
             self.block.put(())
             self.queue.put(())
         else:
@@ -408,7 +419,7 @@ class Drive(Screen[None]):
             row = (Span(cut(writing, width), "grey"),)
         elif (trouble := self.snapshot.storage_trouble) is not None:
             row = (Span(cut(f"{self.glyphs.ended} {one_line(trouble_words(trouble))}", width), "red"),)
-        elif (general := self._general_words()) is not None:
+        elif (general := general_words(self.snapshot, self.glyphs)) is not None:
             row = (Span(cut(general, width), "amber"),)
         elif session is not None and session.interrupting:
             row = (Span("interrupting the turn; what waits in the line stays there", "grey"),)
@@ -417,21 +428,6 @@ class Drive(Screen[None]):
         else:
             row = ()
         self.status.put((row,))
-
-    def _general_words(self) -> str | None:
-        """What concerns no one session, or all of them."""
-        snapshot = self.snapshot
-        loose = next((one for one in snapshot.attention if one.run is None), None)
-        if loose is not None:
-            return f"{self.glyphs.needs} needs a person: {one_line(loose.text)} (a lists it, x there puts it away)"
-        paused = sum(1 for one in snapshot.sessions if one.paused and not ended(one))
-        if paused:
-            return f"{self.glyphs.needs} {paused} paused, you were away: Enter in an empty text resumes all"
-        if snapshot.away_in is not None:
-            # In whole minutes: it is no reason to paint each second.
-            minutes = max(round(snapshot.away_in / 60), 1)
-            return f"are you there? runs pause in {minutes}m; any key keeps them going"
-        return None
 
     def paint_hints(self) -> None:
         self.hints.put((hints_line(self.situation(), self.size.width or self.app.size.width, self.table),))

@@ -2,7 +2,7 @@
 working beneath, because they are priority bindings of the app; nothing here may bind those keys.
 """
 
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -29,7 +29,7 @@ class Sheet(ModalScreen[R]):
     Sheet VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; max-height: 1fr; background: $fp-card;
         scrollbar-background: $fp-card; scrollbar-background-hover: $fp-card; scrollbar-background-active: $fp-card; }
     """
-    AUTO_FOCUS = None
+    AUTO_FOCUS: ClassVar[str | None] = None
 
     def __init__(self, heading: str, foot: str = "Esc back") -> None:
         super().__init__()
@@ -62,6 +62,10 @@ class Sheet(ModalScreen[R]):
 
     def say(self, words: str, ink: str = "amber") -> None:
         self.foot_lines.put(tuple((Span(row, ink),) for row in wrap(words, max(self.room, 20))))
+
+    def tries(self, action: str) -> bool:
+        """The key of an action that works anywhere was pressed over it; whether that was all it is for just now."""
+        return False
 
     def interrupted(self) -> bool:
         """The interrupt key was pressed over it; whether that was for what the sheet shows, and is done."""

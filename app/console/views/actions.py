@@ -149,6 +149,7 @@ _HINTS: dict[Where, tuple[str, ...]] = {
     Where.REVIEW: ("review-back", "review-open", "review-filter", "review-texts", "review-spend", "review-part"),
     Where.CHANGES: ("changes-file", "changes-hunk", "changes-turn", "changes-edit", "changes-page", "changes-back"),
     Where.LIVE: ("live-type", "live-escape", "live-back"),
+    Where.TASKS: ("tasks-add", "tasks-open", "tasks-terms", "tasks-mark", "tasks-edit", "tasks-back"),
     Where.ANYWHERE: ("stop", "stop-all", "next-waiting"),
 }
 _HINTS_ENDED: dict[Where, tuple[str, ...]] = {

@@ -5,6 +5,7 @@ Only where a session moves from one group of the list to another: what a turn do
 
 from app.console.views.standing import ended_words, title_of, waiting
 from app.wording import decision_kind
+from app.wording_checks import checks_in_short
 from coordinator.api import ConsoleSnapshot, Group, SessionView
 
 
@@ -22,7 +23,8 @@ def _moved(old: SessionView | None, new: SessionView) -> bool:
     if old is None:
         return new.group is not Group.ENDED
     asked = {one.id for one in waiting(new)} - {one.id for one in waiting(old)}
-    return old.group is not new.group or bool(asked)
+    checked = checks_in_short(old.checks) != checks_in_short(new.checks)
+    return old.group is not new.group or bool(asked) or checked
 
 
 def _now(session: SessionView) -> str:

@@ -10,7 +10,7 @@ from app.console.views.ink import EMPTY, Line, Span, cells, cut, one_line, sides
 from app.console.views.standing import ended, ended_words, session_of, title_of, waiting
 from app.wording import age, attention_kind, coarse_age, decision_kind
 from coordinator.api import AttentionView, ConsoleSnapshot, DecisionView, Group, SessionView
-from store.vocab import AttentionKind, DecisionId, DecisionKind, Millis, RunId
+from store.vocab import AttentionKind, DecisionId, DecisionKind, Millis, RunId, TaskId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,8 @@ class Waiting:
     item: int | None = None
     """Its number in the ledger; None: read from the session alone."""
     decision: DecisionId | None = None
+    task: TaskId | None = None
+    """The task in line that it is about."""
     asked: DecisionKind | None = None
     to_see: bool = False
     ended: bool = False
@@ -67,6 +69,8 @@ def _of_item(item: AttentionView, session: SessionView | None) -> Waiting:
         decision = next((one for one in session.decisions if one.id == item.decision), None)
         if decision is not None:
             text, asked = asked_words(decision), decision.kind
+    if item.task is not None:
+        text = task_words(item)
     if item.kind is AttentionKind.CRASHED and session is not None and session.reason:
         text = ended_words(session)
     return Waiting(
@@ -76,10 +80,16 @@ def _of_item(item: AttentionView, session: SessionView | None) -> Waiting:
         text=text,
         item=item.id,
         decision=item.decision,
+        task=item.task,
         asked=asked,
         to_see=item.to_see and item.kind is not AttentionKind.DECISION,
         ended=session is not None and ended(session),
     )
+
+
+def task_words(item: AttentionView) -> str:
+    """Its title and what is the matter; its number stands beside it."""
+    return one_line(item.text).removeprefix(f"task {item.task} ").removeprefix("(").replace("): ", ": ", 1)
 
 
 def _of_decision(session: SessionView, decision: DecisionView) -> Waiting:
@@ -127,6 +137,8 @@ def why_not_put_away(one: Waiting) -> str | None:
         return None
     if one.kind is AttentionKind.DECISION:
         return "the agent waits for an answer: Enter goes there; what it is not told, it cannot go on with"
+    if one.kind is AttentionKind.TASK:
+        return "this is over when the task has been seen to: Enter goes there"
     if one.kind is AttentionKind.BUDGET:
         return "it holds until you extend it or end it: Enter goes there"
     return "this is over only when the session goes on or ends: Enter goes there"
@@ -176,6 +188,8 @@ def queue_rows(
 
 
 def _name(snapshot: ConsoleSnapshot, one: Waiting) -> str:
+    if one.task is not None:
+        return f"task {one.task}"
     session = session_of(snapshot, one.run)
     if session is None:
         return "Footplate" if one.run is None else f"run {one.run}"

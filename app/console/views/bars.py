@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from app.console.views.attention import queue
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import Line, Span, cells, cut, cut_line, cut_path, one_line, sides
-from app.console.views.lists import glyph_of
+from app.console.views.layout import NARROW
+from app.console.views.lists import glyph_of, strip_line
 from app.console.views.panel import percent
 from app.console.views.standing import (
     doing,
@@ -21,7 +22,7 @@ from app.console.views.standing import (
 )
 from app.wording import age, mode_words, money, plural, short_path
 from coordinator.api import ConsoleSnapshot, SessionView
-from store.vocab import Millis
+from store.vocab import Millis, RunId
 
 
 def console_title(snapshot: ConsoleSnapshot, now: Millis, width: int, home: str, glyphs: Glyphs) -> Line:
@@ -32,7 +33,8 @@ def console_title(snapshot: ConsoleSnapshot, now: Millis, width: int, home: str,
     told = f"today {today} USD "
     if not snapshot.today and snapshot.sessions and all(practice(one) for one in snapshot.sessions):
         told = "practice, not counted " if width >= 100 else "practice "
-    right: Line = (Span(told, "grey"),)
+    waits = line_words(snapshot) if width >= NARROW else ""
+    right: Line = (Span(f"{waits} {glyphs.dot} {told}" if waits else told, "grey"),)
     call: Line = ()
     if needs:
         verb = "needs" if len(needs) == 1 else "need"
@@ -69,6 +71,8 @@ def session_title(session: SessionView, width: int, glyphs: Glyphs, home: str) -
     parts: list[tuple[str, Span]] = []
     if practice(session):
         parts.append(("practice", Span("PRACTICE", "amber strong")))
+    if attempt := attempt_words(session):
+        parts.append(("task", Span(attempt, "text")))
     parts.append(("model", Span(cut(one_line(session.model or session.agent), 24), "text")))
     parts.append(("mode", Span(cut(short_mode(session.mode), 20), "text")))
     where = one_line(session.tree.rsplit("/", 1)[-1])
@@ -77,7 +81,9 @@ def session_title(session: SessionView, width: int, glyphs: Glyphs, home: str) -
     # The title is what a session is known by: the parts give way to it, the tree first.
     wanted = min(cells(title_of(session)) + 6, width * 3 // 5)
     while len(parts) > 1 and wanted + sum(cells(span.text) + 3 for _, span in parts) > width:
-        gone = next((at for name in ("tree", "mode", "model") for at, part in enumerate(parts) if part[0] == name), 0)
+        gone = next(
+            (at for name in ("tree", "mode", "model", "task") for at, part in enumerate(parts) if part[0] == name), 0
+        )
         del parts[gone]
     right: list[Span] = []
     for _, span in parts:
@@ -198,6 +204,47 @@ def rule_line(width: int, unread: int, glyphs: Glyphs) -> Line:
     right = min(4, max(width - cells(words), 0))
     left = max(width - cells(words) - right, 0)
     return (Span(glyphs.rule * left, "faint"), Span(cut(words, width), "blue"), Span(glyphs.rule * right, "faint"))
+
+
+def general_words(snapshot: ConsoleSnapshot, glyphs: Glyphs) -> str | None:
+    """For the status row: what concerns no one session, or all of them."""
+    loose = [one for one in snapshot.attention if one.run is None]
+    for one in loose:
+        if one.task is None:
+            return f"{glyphs.needs} needs a person: {one_line(one.text)} (a lists it, x there puts it away)"
+    if loose:
+        return f"{glyphs.needs} {one_line(loose[0].text)} (Q shows the task)"
+    paused = sum(1 for one in snapshot.sessions if one.paused and not ended(one))
+    if paused:
+        return f"{glyphs.needs} {paused} paused, you were away: Enter in an empty text resumes all"
+    if snapshot.away_in is not None:
+        # In whole minutes: it is no reason to paint each second.
+        minutes = max(round(snapshot.away_in / 60), 1)
+        return f"are you there? runs pause in {minutes}m; any key keeps them going"
+    return None
+
+
+def line_words(snapshot: ConsoleSnapshot) -> str:
+    """Of the tasks in line: how many wait, and whether all of them are kept back; '' where there are none."""
+    queue = snapshot.queue
+    if not queue.waiting:
+        return ""
+    return f"{queue.waiting:,} in line{', kept back' if queue.held else ''}"
+
+
+def narrow_strip(snapshot: ConsoleSnapshot, in_view: RunId | None, width: int, glyphs: Glyphs, words: str) -> Line:
+    """The sessions of a narrow screen in one row, and at its end what waits in line."""
+    waits = line_words(snapshot)
+    right: Line = (Span(f" {waits}", "grey"),) if waits else ()
+    return sides(strip_line(snapshot, in_view, width - cells(right), glyphs, words=words), right, width)
+
+
+def attempt_words(session: SessionView) -> str:
+    """``task 12, attempt 2 of 3``; '' for a session that is no task's."""
+    if session.task is None:
+        return ""
+    of = f" of {session.attempts}" if session.attempts else ""
+    return f"task {session.task}, attempt {session.attempt}{of}" if session.attempt else f"task {session.task}"
 
 
 def cut_row(span: Span, width: int) -> Line:

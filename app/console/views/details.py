@@ -3,7 +3,8 @@
 Here, and in doctor, the words of the code may be shown (console.md, *Words*).
 """
 
-from app.console.views.ending import report_lines
+from app.console.views.bars import attempt_words
+from app.console.views.ending import check_rows, report_lines
 from app.console.views.ink import EMPTY, Line, Span, cells, cut, indent, literal, one_line, sides, wrap
 from app.console.views.standing import ended, waiting
 from app.console.views.transcript_words import outcome_words, title_of_subject
@@ -30,6 +31,7 @@ from app.wording import (
     turn_source,
     work_time,
 )
+from app.wording_checks import checks_agreed
 from app.wording_review import billing
 from coordinator.api import DecisionView, SessionView
 from store.vocab import Millis
@@ -40,6 +42,7 @@ def details_lines(session: SessionView, now: Millis, width: int, home: str = "")
     blocks: list[tuple[str, list[Line]]] = [
         # Of one that has ended, it is what was asked for with the key.
         ("STOP REPORT", report if session.receipt is not None else []),
+        ("CHECKS", _checks(session, width)),
         ("SESSION", _about(session, now, width, home)),
         ("CHANGED", _changed(session, width)),
         ("TURNS", _turns(session, width)),
@@ -89,6 +92,7 @@ def _about(session: SessionView, now: Millis, width: int, home: str) -> list[Lin
             ("tree", f"{one_line(tree)}{', in place' if session.in_place else ''}"),
             ("branch", f"{one_line(session.branch)} from {one_line(session.head[:10])}"),
             ("conversation", one_line(session.native_id or "not known yet")),
+            ("task", f"{attempt_words(session).removeprefix('task ')}: Q shows it" if session.task is not None else ""),
             ("goes on from", f"run {before}" if before is not None else ""),
             ("began", f"{clock(session.created_at)}, by {one_line(session.operator)}"),
             ("state", custody_state(session.custody) if session.custody is not None else "never held"),
@@ -159,6 +163,13 @@ def decision_row(one: DecisionView, tree: str, width: int, *, waits: bool, lead:
     room = max(width - cells(lead) - cells((Span(who),)) - 3, 20)
     state = cut(state, max(room - cells((Span(what),)), room // 2))
     return sides((*lead, Span(what, "text")), (Span(f"  {state}", "text"), Span(who, "grey")), width)
+
+
+def _checks(session: SessionView, width: int) -> list[Line]:
+    rows = list(check_rows(session, width - 2))
+    if any(one.evidence is not None for one in session.checks):
+        rows.append((Span("what they printed: v, the review, has it", "grey"),))
+    return rows
 
 
 def _plan(session: SessionView, width: int) -> list[Line]:
@@ -241,6 +252,7 @@ def _terms(session: SessionView, now: Millis, width: int) -> list[Line]:
             ("money", f"{money(terms.budget)} USD" if terms.budget is not None else "no limit"),
             ("working time", work_time(terms.working_seconds * 1000) if terms.working_seconds else "no limit"),
             ("if you are away", f"it pauses {age(terms.attendance_seconds * 1000)} after your last key"),
+            ("afterwards", checks_agreed(terms)),
             *(("rule", one_line(used)) for used in rules_used(terms.rules, session.decisions)),
         ],
         width,

@@ -12,7 +12,9 @@ from app.wording import (
     stop_step,
     where_it_stood,
 )
+from app.wording_checks import check_state, checks_sentence
 from coordinator.api import EndingView, SessionView
+from coordinator.checktypes import NOT_PASSED, CheckState
 from store.vocab import Millis, RunOutcome
 
 LEFT_SHOWN = 6
@@ -78,6 +80,9 @@ def ended_lines(
     return (*rows, indent(tuple(keys), 2))
 
 
+_MOST_CHECKS = 4
+
+
 def end_lines(session: SessionView, width: int, glyphs: Glyphs) -> tuple[Line, ...]:
     """How it ended, the stop report's headline, and what is kept."""
     finished = session.outcome is RunOutcome.FINISHED
@@ -98,9 +103,32 @@ def end_lines(session: SessionView, width: int, glyphs: Glyphs) -> tuple[Line, .
         told.append("No files changed.")
     danger = session.receipt is not None and bool(session.receipt.remaining)
     for text in told:
-        rows += [
-            indent((Span(row, "red" if danger and text is told[0] else "text"),), 2) for row in wrap(text, width - 2)
-        ]
+        red = danger and text is told[0]
+        rows += [indent((Span(row, "red" if red else "text"),), 2) for row in wrap(text, width - 2)]
+    return (*rows, *_checked(session, width, glyphs))
+
+
+def _checked(session: SessionView, width: int, glyphs: Glyphs) -> list[Line]:
+    """Those that are not passed, each on a row of its own, and what they all come to."""
+    not_yet = [one for one in session.checks if one.state is not CheckState.PASSED]
+    rows: list[Line] = []
+    for one in sorted(not_yet, key=lambda one: one.state not in NOT_PASSED)[:_MOST_CHECKS]:
+        failed = one.state in NOT_PASSED
+        mark, ink = (glyphs.ended, "red") if failed else (glyphs.idle, "grey")
+        state = cut(check_state(one), max(8, width // 2))
+        room = max(8, width - cells(state) - 6)
+        row = (Span(f"{mark} ", ink), Span(cut(one_line(one.command), room), "text"), Span(f"  {state}", ink))
+        rows.append(indent(row, 2))
+    said = checks_sentence(session.checks, session.run)
+    return [*rows, *(indent((Span(row, "text"),), 2) for row in wrap(said, width - 2) if said)]
+
+
+def check_rows(session: SessionView, width: int) -> tuple[Line, ...]:
+    """One for each check: what was run, and how it stands."""
+    rows: list[Line] = []
+    for one in session.checks:
+        ink = "green" if one.state is CheckState.PASSED else "red" if one.state in NOT_PASSED else "grey"
+        rows.append(sides((Span(one_line(one.command), "text"),), (Span(f"  {check_state(one)}", ink),), width))
     return tuple(rows)
 
 

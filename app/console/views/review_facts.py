@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.console.views.details import DECISION_COLUMNS, decision_row
-from app.console.views.ending import report_lines
+from app.console.views.ending import check_rows, report_lines
 from app.console.views.ink import EMPTY, Line, Span, cut_line, indent, one_line, sides, wrap
 from app.console.views.standing import spent_of
 from app.wording import (
@@ -26,10 +26,15 @@ from app.wording import (
     terms_sentence,
     work_time,
 )
+from app.wording_checks import checks_agreed
 from app.wording_review import amendment, billing, piece_kind, stop_result
+from app.wording_trees import became_words
 from coordinator.api import DecisionView
 from coordinator.review.types import EvidenceRow, RunPage
-from store.vocab import DecisionId, Millis, RunId
+from store.vocab import DecisionId, EvidenceKind, Millis, RunId
+
+_OF_THE_TREE = frozenset({EvidenceKind.STATUS, EvidenceKind.DIFF, EvidenceKind.FILES, EvidenceKind.GIT_CONFIG})
+"""Kinds of which the newest tells how it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,10 @@ def facts(page: RunPage, width: int, home: str) -> tuple[Fact, ...]:
         ("DECISIONS", _decisions(page, room)),
         ("STOPS", _stops(page, room)),
         ("STOP REPORT", [Fact(row) for row in _report(page, room)]),
+        ("CHECKS", _checks(page, room)),
         ("WHAT CHANGED", _changed(page, room)),
+        ("KEPT BEFORE THAT", [_piece(one, room) for one in _older(page)]),
+        ("ITS TREE", [Fact(row) for one in page.became for row in _wrapped(became_words(one), room)]),
         ("HOLDS", _holds(page, room, home)),
     ]
     out: list[Fact] = []
@@ -141,6 +149,8 @@ def _terms(page: RunPage, width: int) -> list[Fact]:
         rows += [Fact(row) for row in _wrapped(terms_sentence(terms, page.session.created_at), width)]
         for used in rules_used(terms.rules, page.session.decisions):
             rows += _pair("rule", used, width)
+    if terms is not None:
+        rows += _pair("afterwards", checks_agreed(terms), width)
     rows += _pair("agreed", f"{at_time(signed.signed_at)}, by {signed.operator}", width)
     rows += _pair("until", at_time(signed.expires_at), width)
     for one in page.amendments:
@@ -181,17 +191,43 @@ def _report(page: RunPage, width: int) -> Iterable[Line]:
     return () if page.session.receipt is None else report_lines(page.session, width)
 
 
+def _checks(page: RunPage, width: int) -> list[Fact]:
+    """Each leads to what it printed."""
+    pieces = {one.id: one for one in page.evidence}
+    rows = check_rows(page.session, width)
+    return [
+        Fact(row, piece=pieces.get(one.evidence) if one.evidence is not None else None)
+        for one, row in zip(page.session.checks, rows, strict=True)
+    ]
+
+
 def _changed(page: RunPage, width: int) -> list[Fact]:
     rows: list[Fact] = []
     for file in page.session.changed:
         counts = "" if file.added is None and file.removed is None else f"+{file.added or 0} −{file.removed or 0}"
         left: Line = (Span(f"{one_line(file.status)[:1]:<1} ", "grey"), Span(one_line(file.path), "text"))
         rows.append(Fact(sides(left, (Span(counts, "grey"),), width)))
-    for one in page.evidence:
-        left = (Span(f"{piece_kind(one.kind)}  ", "blue"), Span(one_line(one.note), "text"))
-        right: Line = (Span(f"{size_of(one.size)}  {at_time(one.at)}", "grey"),)
-        rows.append(Fact(sides(left, right, width), piece=one))
-    return rows
+    older = {one.id for one in _older(page)}
+    shown = older | {one.evidence for one in page.session.checks}
+    return rows + [_piece(one, width) for one in page.evidence if one.id not in shown]
+
+
+def _piece(one: EvidenceRow, width: int) -> Fact:
+    left: Line = (Span(f"{piece_kind(one.kind)}  ", "blue"), Span(one_line(one.note), "text"))
+    right: Line = (Span(f"{size_of(one.size)}  {at_time(one.at)}", "grey"),)
+    return Fact(sides(left, right, width), piece=one)
+
+
+def _older(page: RunPage) -> list[EvidenceRow]:
+    """How the tree stood before, and what checks said before they were run again."""
+    newest = {one.kind: one.id for one in page.evidence}
+    told = {one.evidence for one in page.session.checks}
+    return [
+        one
+        for one in page.evidence
+        if (one.kind in _OF_THE_TREE and one.id != newest[one.kind])
+        or (one.kind is EvidenceKind.CHECK and one.id not in told)
+    ]
 
 
 def _holds(page: RunPage, width: int, home: str) -> list[Fact]:

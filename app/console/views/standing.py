@@ -5,6 +5,7 @@ The one place where such things are derived, so that list, strip, title, card an
 
 from app.console.views.ink import Span, one_line
 from app.wording import age, coarse_age, decision_kind, end_reason, money, money_so_far, outcome
+from app.wording_checks import checks_in_short
 from coordinator.api import ConsoleSnapshot, DecisionView, Group, RunningTool, SessionView, TurnView
 from store.vocab import AttentionKind, Billing, DecisionState, Millis, RunId, RunOutcome
 
@@ -174,13 +175,15 @@ def _working(session: SessionView, now: Millis, ticking: bool) -> str:
 
 
 def ended_words(session: SessionView) -> str:
-    """Short: the reason up to its advice, and whether anything is left."""
+    """Short: the reason up to its advice, what its checks come to, and whether anything is left."""
     if session.reason:
         words = (
             end_reason(session.reason).split(":")[0] if session.reason.startswith("exited") else _short_reason(session)
         )
     else:
         words = outcome(session.outcome) if session.outcome is not None else "ended"
+    if session.checks:
+        words += f", {checks_in_short(session.checks)}"
     receipt = session.receipt
     if receipt is None:
         return words

@@ -112,8 +112,22 @@ def rules_lines(proposal: Proposal, width: int) -> tuple[Line, ...]:
     return (*rows, *((Span(row, "grey"),) for row in _left_open(proposal, width)))
 
 
-def empty_lines(snapshot: ConsoleSnapshot, width: int, glyphs: Glyphs, agent: str | None) -> tuple[Line, ...]:
-    """What stands where a conversation would: what to do, or what is missing to start, each with its key."""
+_GETTABLE = 4
+"""Agents that are named with the command that gets them; ``footplate agents`` names all."""
+
+
+def empty_lines(
+    snapshot: ConsoleSnapshot,
+    width: int,
+    glyphs: Glyphs,
+    agent: str | None,
+    *,
+    to_get: tuple[tuple[str, str], ...] = (),
+) -> tuple[Line, ...]:
+    """What stands where a conversation would: what to do, or what is missing to start, each with its key.
+
+    ``to_get``: agents and the command that gets each, where none is on this machine.
+    """
     repository = snapshot.repository
     problem = repository.problem if repository is not None else None
     first = not snapshot.sessions and snapshot.last_here is None
@@ -128,12 +142,34 @@ def empty_lines(snapshot: ConsoleSnapshot, width: int, glyphs: Glyphs, agent: st
     if problem is None and agent == PRACTICE:
         rows += [(Span(row, "amber"),) for row in wrap(f"The practice agent: {FIXED_STORY}.", width)]
         rows.append(EMPTY)
+    if to_get:
+        rows += [*_to_get_lines(to_get, width, startable=problem is None), EMPTY]
     keys = _keys(snapshot, glyphs, startable=problem is None)
     room = max(cells(key) for key, _ in keys) + 3
     for key, words in keys:
         for number, piece in enumerate(wrap(words, max(width - room, 20))):
             rows.append((Span((key if number == 0 else "").ljust(room), "blue"), Span(piece, "grey")))
     return tuple(rows)
+
+
+def _to_get_lines(to_get: tuple[tuple[str, str], ...], width: int, *, startable: bool) -> list[Line]:
+    """No account is asked for: an agent has one of its own, or needs none."""
+    named = to_get[:_GETTABLE]
+    room = max(cells(title) for title, _ in named) + 3
+    rows: list[Line] = [
+        (Span(row, "amber"),)
+        for row in wrap(
+            "No agent is on this machine yet. Any of these gets one; it is found as soon as it is there:", width
+        )
+    ]
+    rows += [
+        cut_line((Span(f"  {title}".ljust(room + 2), "text"), Span(command, "bright")), width)
+        for title, command in named
+    ]
+    more = "footplate agents names the others. " if len(to_get) > len(named) else ""
+    until = "Until then the practice agent answers" if startable else "footplate demo shows the practice agent"
+    words = f"{more}{until}: it plays a fixed story, needs no account and costs nothing."
+    return [*rows, *((Span(row, "grey"),) for row in wrap(words, width))]
 
 
 def _keys(snapshot: ConsoleSnapshot, glyphs: Glyphs, *, startable: bool) -> list[tuple[str, str]]:
@@ -146,6 +182,8 @@ def _keys(snapshot: ConsoleSnapshot, glyphs: Glyphs, *, startable: bool) -> list
         keys.append((glyphs.waiting_key, "what waits longest for you" if waits > 1 else "what waits for you"))
     if count:
         keys.append(("Esc J K", f"the {count} sessions at hand" if count > 1 else "the session at hand"))
+    if snapshot.queue.waiting or snapshot.queue.needs_operator:
+        keys.append(("Esc Q", "the tasks in line"))
     keys.append(("Esc ?", "all keys"))
     keys.append((glyphs.commands_key, "all commands"))
     if not startable:

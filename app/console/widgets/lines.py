@@ -88,6 +88,10 @@ class WindowedLines(Lines):
     def first(self) -> int:
         return self._first
 
+    def scroll_rows(self, by: int) -> None:
+        self._first += by
+        self._cut()
+
     def _cut(self) -> None:
         height = max(self.size.height, 1)
         self._first = max(min(self._first, len(self._all) - height), 0)
@@ -97,9 +101,7 @@ class WindowedLines(Lines):
         self._cut()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        self._first += 3
-        self._cut()
+        self.scroll_rows(3)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        self._first -= 3
-        self._cut()
+        self.scroll_rows(-3)

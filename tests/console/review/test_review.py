@@ -128,7 +128,7 @@ async def test_a_turn_leads_into_the_conversation_and_back(practiced: Path) -> N
 
 async def test_what_changed_can_be_read(practiced: Path) -> None:
     async with reviewing(practiced) as on:
-        for keys in (("enter", "tab", "G", "enter"), ("escape", "d")):
+        for keys in (("enter", "tab", "G", "k", "enter"), ("escape", "d")):
             await on.press(*keys)
             over = on.app.screen
             assert isinstance(over, ChangesSheet)

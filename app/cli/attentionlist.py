@@ -1,4 +1,4 @@
-"""What ``attention`` shows, read from the ledger: the one queue of what waits for a person, oldest first."""
+"""What ``attention`` shows, read from the ledger: all that waits for a person, oldest first."""
 
 from dataclasses import dataclass
 
@@ -13,21 +13,22 @@ from store.vocab import AttentionKind, DecisionId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueueLine:
+class AttentionLine:
     item: int
     kind: str
-    """``decision``, ``stalled``, ``budget``, ``ends-soon``, ``crashed``, ``page``."""
+    """``decision``, ``stalled``, ``budget``, ``ends-soon``, ``crashed``, ``page``, ``task``."""
     words: str
     """The kind, as a person reads it."""
     run: int | None
     title: str
     text: str
     decision: int | None
+    task: int | None
     since: int
     waiting: str
 
 
-def read(paths: Paths) -> list[QueueLine]:
+def read(paths: Paths) -> list[AttentionLine]:
     """First come, first served; nothing where there is no ledger yet."""
     if not paths.ledger.exists():
         return []
@@ -35,7 +36,7 @@ def read(paths: Paths) -> list[QueueLine]:
         return [_line(tx, item) for item in attention.open_items(tx)]
 
 
-def _line(tx: Tx, item: attention.AttentionItem) -> QueueLine:
+def _line(tx: Tx, item: attention.AttentionItem) -> AttentionLine:
     run = runs.get(tx, item.run) if item.run is not None else None
     words, text, decision = wording.attention_kind(item.kind), item.text, None
     if item.kind is AttentionKind.DECISION and item.key.isdigit():
@@ -46,7 +47,7 @@ def _line(tx: Tx, item: attention.AttentionItem) -> QueueLine:
         words = "budget"  # it warns only
     if item.kind is AttentionKind.CRASHED and run is not None and run.reason:
         text = wording.end_reason(run.reason)
-    return QueueLine(
+    return AttentionLine(
         item=item.id,
         kind=item.kind.value,
         words=words,
@@ -54,20 +55,32 @@ def _line(tx: Tx, item: attention.AttentionItem) -> QueueLine:
         title=one_line(run.title, 40) if run is not None else "",
         text=one_line(text),
         decision=None if decision is None else decision.id,
+        task=_task(item),
         since=item.since,
         waiting=wording.age(tx.now - item.since),
     )
 
 
-def print_queue(lines: list[QueueLine]) -> None:
+def _task(item: attention.AttentionItem) -> int | None:
+    number = item.key.partition(":")[0]
+    return int(number) if item.kind is AttentionKind.TASK and number.isdecimal() else None
+
+
+def print_lines(lines: list[AttentionLine]) -> None:
     if not lines:
         line("Nothing waits for you.")
         return
-    rows = [
-        (one.words, "Footplate" if one.run is None else f"{one.run} {one.title}", one.waiting, one.text)
-        for one in lines
-    ]
+    rows = [(one.words, _whose(one), one.waiting, one.text) for one in lines]
     table(rows, right=frozenset({2}))
     asked = next((one.decision for one in lines if one.decision is not None), None)
     if asked is not None:
         line(f"Answer one with: footplate answer {asked} CHOICE")
+    task = next((one.task for one in lines if one.task is not None), None)
+    if task is not None:
+        line(f"More on one in line with: footplate queue show {task}")
+
+
+def _whose(one: AttentionLine) -> str:
+    if one.task is not None:
+        return f"task {one.task}"
+    return "Footplate" if one.run is None else f"{one.run} {one.title}"

@@ -1,0 +1,144 @@
+"""``queue ls`` and ``queue show``: the line as a table that fits the terminal, and one task with all that is known."""
+
+import shutil
+import sys
+from collections.abc import Sequence
+
+from app.cli import printing, taskdesk
+from app.cli.exits import refused
+from app.cli.surroundings import Surroundings
+from app.console.views.taskwords import short_words
+from app.wording import age, agent_title, moment, plural, short_path
+from app.wording_queue import agent_wait_words, line_held_words, reason_sentence, waits_sentence
+from app.wording_tasks import counts_line, numbers, paths_words, task_glyph, task_money, task_state
+from coordinator.api import TaskView
+from coordinator.clock import RealClock
+from store.refusal import Refusal
+from store.vocab import Millis, RefusalReason, TaskId, TaskState
+
+_ALL = 1_000_000
+_WIDE = 100
+"""From so many columns on, and where no terminal is, the table has agent and repository in it."""
+
+
+def list_tasks(here: Surroundings, *, live: bool, limit: int, as_json: bool) -> None:
+    """
+    Raises:
+        Leave: the ledger cannot be used.
+    """
+    view = taskdesk.read(here, limit=limit, ended=not live, as_json=as_json)
+    if as_json:
+        printing.as_json(view)
+        return
+    now = RealClock().now()
+    if view.held:
+        printing.line(f"{printing.one_line(line_held_words(view.held))} footplate queue release lets it go.")
+    for one in view.agents:
+        free = "" if one.until is not None else f" footplate queue release --agent {one.agent} does."
+        printing.line(printing.one_line(agent_wait_words(one, now) + free, 400))
+    if not view.tasks:
+        printing.line('Nothing waits in line. footplate queue add "what to do" puts a task there.')
+        return
+    wide = not sys.stdout.isatty() or shutil.get_terminal_size().columns >= _WIDE
+    right = frozenset({1, 6, 7} if wide else {1, 4, 5})
+    printing.table(rows(view.tasks, now, wide=wide, ascii=here.config.ascii), right=right)
+    counted = counts_line(view.counts)
+    more = f" ({len(view.tasks)} shown; --limit N shows more)" if view.more else ""
+    if counted and (more or len(view.tasks) > 1):
+        printing.line(f"{counted}{more}")
+
+
+def show_task(here: Surroundings, task: TaskId, *, as_json: bool) -> None:
+    """
+    Raises:
+        Leave: there is no such task.
+    """
+    view = find(here, task, as_json=as_json)
+    if as_json:
+        printing.as_json(view)
+        return
+    for said in lines_of(view, RealClock().now()):
+        printing.line(said)
+
+
+def find(here: Surroundings, task: TaskId, *, as_json: bool) -> TaskView:
+    """
+    Raises:
+        Leave: there is no such task.
+    """
+    view = taskdesk.read(here, limit=_ALL, as_json=as_json)
+    found = next((one for one in view.tasks if one.id == task), None)
+    if found is None:
+        raise refused(Refusal(RefusalReason.NO_SUCH_TASK, {"task": task}), as_json=as_json)
+    return found
+
+
+def rows(tasks: Sequence[TaskView], now: Millis, *, wide: bool, ascii: bool) -> list[tuple[str, ...]]:
+    """A row for each task; on a narrow terminal without repository and agent, which ``show`` has."""
+    return [
+        (
+            task_glyph(one.state, ascii),
+            str(one.id),
+            printing.one_line(one.title, 40 if wide else 26),
+            *((printing.one_line(short_path(one.repository), 30), printing.one_line(one.agent, 16)) if wide else ()),
+            "kept back" if one.held and one.state is TaskState.QUEUED else task_state(one.state),
+            age(now - _since(one)),
+            task_money(one),
+            _in_short(one, now),
+        )
+        for one in tasks
+    ]
+
+
+def _in_short(one: TaskView, now: Millis) -> str:
+    if one.state is TaskState.WORKING:
+        return f"run {one.runs[-1]}" if one.runs else "begins"
+    if one.state is TaskState.DONE or one.held:
+        return ""
+    return printing.one_line(short_words(one, now).text, 60)
+
+
+def _since(one: TaskView) -> Millis:
+    return one.ended_at or (one.claimed_at if one.state is TaskState.WORKING else None) or one.created_at
+
+
+def why(one: TaskView, now: Millis) -> str:
+    """Why it waits, needs the operator or ended so, as a sentence; for one at work, its run."""
+    if one.state is TaskState.WORKING:
+        run = f"Run {one.runs[-1]} is at it" if one.runs else "It begins"
+        said = f"{run}{f', held by {one.owner}' if one.owner else ''}."
+    elif one.reason is not None:
+        said = reason_sentence(one.reason, one.detail)
+    elif one.waits is not None:
+        said = waits_sentence(one.waits, one.waits_facts, now)
+    else:
+        said = ""
+    return printing.one_line(said, 600)
+
+
+def lines_of(one: TaskView, now: Millis) -> list[str]:
+    """All that is known of a task; text of others made literal."""
+    rows = [
+        ("state", f"{task_state(one.state)} ({age(now - _since(one))})"),
+        ("why", why(one, now)),
+        ("repository", printing.one_line(short_path(one.repository), 400)),
+        ("agent", printing.one_line(agent_title(one.agent) if one.agent else "as it comes to agreeing to its terms")),
+        ("keeps", printing.one_line(paths_words(one.paths, 20), 800) if one.paths else ""),
+        ("after", numbers(one.needs)),
+        ("priority", str(one.priority) if one.priority else ""),
+        ("terms", _agreed(one)),
+        ("money", task_money(one)),
+        ("runs", ", ".join(map(str, one.runs))),
+        ("added", printing.one_line(f"{moment(one.created_at, now)} by {one.operator}")),
+    ]
+    if one.parent is not None:
+        rows.append(("with", f"task {one.parent}, in another repository"))
+    said = [printing.one_line(f"Task {one.id} {one.title}", 400)]
+    said += [f"{name.ljust(10)}  {value}" for name, value in rows if value]
+    return [*said, "", *(f"    {text}" for text in printing.literal_lines(one.instruction))]
+
+
+def _agreed(one: TaskView) -> str:
+    if one.attempts_left is None:
+        return f"not agreed to; footplate queue sign {one.id} shows them"
+    return f"agreed to, {plural(one.attempts_left, 'attempt')} left"
