@@ -16,8 +16,8 @@ from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 _LETTERS = {
-    "space": " ", "question_mark": "?", "colon": ":", "slash": "/", "full_stop": ".", "comma": ",", "plus": "+", "minus": "-",
-    "vertical_line": "|", "dollar_sign": "$",
+    "space": " ", "question_mark": "?", "colon": ":", "slash": "/", "full_stop": ".", "comma": ",",
+    "vertical_line": "|", "dollar_sign": "$", "plus": "+", "minus": "-",
     "left_square_bracket": "[", "right_square_bracket": "]", "left_curly_bracket": "{", "right_curly_bracket": "}",
 }  # fmt: skip
 _COMMON = {
