@@ -4,14 +4,13 @@ Pure. The stored form is canonical JSON; the final proof parses it again and com
 that matters for what an agent may do or spend stands here and nowhere else.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 
-import msgspec
-
-from store.canonical import digest, dumps
+from coordinator import agreedform
+from store.canonical import digest
 from store.refusal import Refusal
-from store.vocab import Billing, DecisionId, MicroUsd, Millis, RefusalReason, RunId
+from store.vocab import Billing, DecisionId, MicroUsd, Millis, RunId
 
 
 class TreeKind(StrEnum):
@@ -81,8 +80,7 @@ class Terms:
     """How many messages of the operator that were never sent are in ``carried``."""
 
 
-def canonical(terms: Terms) -> str:
-    return dumps(msgspec.to_builtins(terms))
+canonical = agreedform.canonical
 
 
 def digest_of(stored: str) -> str:
@@ -90,25 +88,13 @@ def digest_of(stored: str) -> str:
 
 
 def parse(stored: str) -> Terms | Refusal:
-    """Read stored terms; an unknown or missing field, or a wrong type, is ``terms-unreadable``."""
-    try:
-        raw = msgspec.json.decode(stored.encode())
-        known = {field.name for field in fields(Terms)}
-        extra = set(raw) - known if isinstance(raw, dict) else set()
-        if extra:
-            return Refusal(RefusalReason.TERMS_UNREADABLE, {"problem": f"unknown field {sorted(extra)[0]}"})
-        return msgspec.convert(raw, Terms)
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeEncodeError) as problem:
-        return Refusal(RefusalReason.TERMS_UNREADABLE, {"problem": str(problem)})
+    """Stored terms, read again; ``terms-unreadable`` where they are none of this version."""
+    return agreedform.parse(Terms, stored)
 
 
 def first_difference(signed: Terms, actual: Terms) -> Refusal | None:
     """The first field in which what is about to run differs from what was signed."""
-    for field in fields(Terms):
-        was, now = getattr(signed, field.name), getattr(actual, field.name)
-        if was != now:
-            return Refusal(RefusalReason.TERMS_MOVED, {"field": field.name, "was": str(was), "is": str(now)})
-    return None
+    return agreedform.first_difference(signed, actual)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,15 +6,14 @@ spent as a number. What may be chosen is taken from what was agreed to; what is 
 be the same, else nothing is begun.
 """
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Final
 
-import msgspec
-
+from coordinator import agreedform
 from coordinator.starttypes import Propose
 from coordinator.tasks.tasktypes import SeriesTerms
 from coordinator.terms import Terms, TreeKind
-from store.canonical import digest, dumps
+from store.canonical import digest
 from store.refusal import Refusal
 from store.vocab import MicroUsd, Millis, RefusalReason, RunId
 
@@ -37,8 +36,7 @@ NOT_SHOWN: Final = ("task", "revision", "expires_at")
 """Fields that differ between two agreements for one task whatever was changed."""
 
 
-def canonical(series: SeriesTerms) -> str:
-    return dumps(msgspec.to_builtins(series))
+canonical = agreedform.canonical
 
 
 def digest_of(stored: str) -> str:
@@ -46,30 +44,18 @@ def digest_of(stored: str) -> str:
 
 
 def parse(stored: str) -> SeriesTerms | Refusal:
-    """Read stored terms; an unknown or missing field, or a wrong type, is ``terms-unreadable``."""
-    try:
-        raw = msgspec.json.decode(stored.encode())
-        known = {field.name for field in fields(SeriesTerms)}
-        extra = set(raw) - known if isinstance(raw, dict) else set()
-        if extra:
-            return Refusal(RefusalReason.TERMS_UNREADABLE, {"problem": f"unknown field {sorted(extra)[0]}"})
-        return msgspec.convert(raw, SeriesTerms)
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeEncodeError) as problem:
-        return Refusal(RefusalReason.TERMS_UNREADABLE, {"problem": str(problem)})
+    """Stored terms, read again; ``terms-unreadable`` where they are none of this version."""
+    return agreedform.parse(SeriesTerms, stored)
 
 
 def first_difference(agreed: SeriesTerms, actual: SeriesTerms) -> Refusal | None:
     """The first field in which two of them differ."""
-    for field in fields(SeriesTerms):
-        was, now = getattr(agreed, field.name), getattr(actual, field.name)
-        if was != now:
-            return _moved(field.name, was, now)
-    return None
+    return agreedform.first_difference(agreed, actual, said=_said)
 
 
 def moved(before: SeriesTerms, now: SeriesTerms) -> tuple[str, ...]:
     """Names of the fields that differ and that say something to a person."""
-    names = (field.name for field in fields(SeriesTerms) if field.name not in NOT_SHOWN)
+    names = (name for name in agreedform.names(SeriesTerms) if name not in NOT_SHOWN)
     return tuple(name for name in names if getattr(before, name) != getattr(now, name))
 
 

@@ -19,6 +19,7 @@ import psutil
 
 from tests.bench.bench_start import ROOT, around
 from tests.bench.figures import PYTHON, Figure, middle, upper
+from tests.bench.fromterminal import pieces
 from tests.waiting import wait_until
 
 LINES = 1_000_000
@@ -51,13 +52,7 @@ class Busy:
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
-        while True:
-            try:
-                got = os.read(self.master, 65_536)
-            except OSError:
-                return
-            if not got:
-                return
+        for got in pieces(self.master):
             with self._came:
                 self.seen += got
                 self._came.notify_all()

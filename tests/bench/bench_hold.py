@@ -27,6 +27,7 @@ from store.tx import Tx
 from store.vocab import Billing, RunId, TurnState
 from tests.bench.bench_start import ROOT, around
 from tests.bench.figures import PYTHON, Figure, middle, scaled, upper
+from tests.bench.fromterminal import pieces
 from tests.coordinator.held import holding, repository, script
 from tests.waiting import wait_until
 
@@ -125,13 +126,7 @@ class Console:
         self._reader.start()
 
     def _read(self) -> None:
-        while True:
-            try:
-                got = os.read(self.master, 65_536)
-            except OSError:
-                return
-            if not got:
-                return
+        for got in pieces(self.master):
             self.seen += got
             self.last = time.perf_counter()
 

@@ -24,6 +24,7 @@ import psutil
 from tests.bench.bench_console import ran
 from tests.bench.bench_start import around
 from tests.bench.figures import PYTHON, Figure
+from tests.bench.fromterminal import pieces
 from tests.coordinator.held import repository
 from tests.waiting import wait_until
 
@@ -83,13 +84,7 @@ class Terminal:
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
-        while True:
-            try:
-                got = os.read(self.master, 65_536)
-            except OSError:
-                return
-            if not got:
-                return
+        for got in pieces(self.master):
             self.last = (self.last + got)[-2000:]
             self.count += len(got)
             self._at = time.monotonic()

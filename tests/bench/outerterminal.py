@@ -23,6 +23,7 @@ import psutil
 import pyte
 
 from tests.bench.bench_console import ran
+from tests.bench.fromterminal import pieces
 from tests.waiting import wait_until
 
 MARK = "FOOTPLATE_BENCH_MARK"
@@ -68,13 +69,7 @@ class OuterTerminal:
         self.end()
 
     def _read(self) -> None:
-        while True:
-            try:
-                got = os.read(self.master, 65_536)
-            except OSError:
-                return
-            if not got:
-                return
+        for got in pieces(self.master):
             with self._came:
                 self.raw += got
                 self._times.append(time.perf_counter())

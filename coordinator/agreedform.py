@@ -1,0 +1,46 @@
+"""What is agreed to, as it is stored: canonical JSON of one value, read again and compared field by field.
+
+Of a run's terms and of those for several attempts alike. Pure; which fields matter when is not known here.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import msgspec
+
+from store.canonical import dumps
+from store.refusal import Refusal
+from store.vocab import RefusalReason
+
+V = TypeVar("V")
+
+
+def canonical(agreed: object) -> str:
+    return dumps(msgspec.to_builtins(agreed))
+
+
+def parse(kind: type[V], stored: str) -> V | Refusal:
+    """``kind``: a dataclass. An unknown or missing field, or a wrong type, is ``terms-unreadable``."""
+    try:
+        raw = msgspec.json.decode(stored.encode())
+        extra = set(raw) - set(names(kind)) if isinstance(raw, dict) else set()
+        if extra:
+            return Refusal(RefusalReason.TERMS_UNREADABLE, {"problem": f"unknown field {sorted(extra)[0]}"})
+        return msgspec.convert(raw, kind)
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeEncodeError) as problem:
+        return Refusal(RefusalReason.TERMS_UNREADABLE, {"problem": str(problem)})
+
+
+def names(kind: Any) -> tuple[str, ...]:
+    """Of the fields, in the order in which they are looked at."""
+    return tuple(one.name for one in fields(kind))
+
+
+def first_difference(agreed: V, actual: V, said: Callable[[object], str] = str) -> Refusal | None:
+    """The first field in which what would be is not what was agreed to: ``terms-moved``. ``said``: a value as text."""
+    for name in names(type(agreed)):
+        was, now = getattr(agreed, name), getattr(actual, name)
+        if was != now:
+            return Refusal(RefusalReason.TERMS_MOVED, {"field": name, "was": said(was), "is": said(now)})
+    return None
