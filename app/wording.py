@@ -257,6 +257,6 @@ def terms_sentence(terms: Terms, now: Millis) -> str:
     model = f" with the model {terms.model}" if terms.model else ""
     return (
         f"{agent_title(terms.agent)}{model} may work in {where} {tree} until {moment(terms.expires_at, now)}, "
-        f"for at most {most}{unlimited}, {mode_words(terms.mode)}"
+        f"for at most {most}{unlimited}, {mode_words(terms.mode, terms.agent)}"
         f"{but_for_rules(terms.rules)}."
     )

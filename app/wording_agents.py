@@ -30,6 +30,13 @@ _MODES = {
     "bypassPermissions": "never asking you",
     "unasked": "asking you nothing before it acts",
 }
+_OWN_RULES = "asking you before commands and edits that its own rules do not let through"
+_OF_AGENT = {
+    ("claude", "default"): _OWN_RULES,
+    ("claude", "manual"): _OWN_RULES,
+    ("claude", "acceptEdits"): "asking you before commands that its own rules do not let through, but not before edits",
+}
+"""What the same mode is with one agent: Claude Code lets some commands through by itself, ``ls`` and ``git status``."""
 
 
 def agent_title(agent: str) -> str:
@@ -37,8 +44,9 @@ def agent_title(agent: str) -> str:
     return _TITLES.get(agent, agent)
 
 
-def mode_words(mode: str) -> str:
-    return _MODES.get(mode, f"in its mode {mode}")
+def mode_words(mode: str, agent: str = "") -> str:
+    """Who is asked in this mode. ``agent``: whose; '' where that is not known."""
+    return _OF_AGENT.get((agent, mode)) or _MODES.get(mode, f"in its mode {mode}")
 
 
 def cost_words(basis: CostBasis, note: str, agent: str) -> str:

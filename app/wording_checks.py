@@ -13,7 +13,7 @@ def checks_agreed(terms: Terms) -> str:
     if not terms.checks:
         return ""
     each = " each" if len(terms.checks) > 1 else ""
-    named = "; ".join(others_words(one) for one in terms.checks)
+    named = ", ".join(f"`{others_words(one)}`" for one in terms.checks)
     most = work_time(terms.check_seconds * 1000)
     return f"once it is finished, checked in its tree by: {named} (for at most {most}{each})"
 

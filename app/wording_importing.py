@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.wording_measures import money, plural
+from app.wording_tasks import numbers
 from coordinator.prices import Prices
 from coordinator.review.importing.files import Problem, Trouble
 from coordinator.review.importing.importer import Progress, Report
@@ -51,6 +52,8 @@ def summary(report: Report, prices: Prices, *, dry: bool) -> list[str]:
         lines.append(costs(report, prices))
     if report.unchanged:
         lines.append(f"Nothing new in {plural(report.unchanged, 'file')}.")
+    if report.held:
+        lines.append(held_words(report))
     if report.shared:
         lines.append(f"{plural(report.shared, 'line')} of forked or copied sessions were there already.")
     if report.unknown:
@@ -60,6 +63,16 @@ def summary(report: Report, prices: Prices, *, dry: bool) -> list[str]:
             f"The last line of {plural(len(report.torn), 'file')} is not whole yet; it waits for the next time."
         )
     return lines
+
+
+def held_words(report: Report) -> str:
+    """Of sessions that are not taken a second time."""
+    runs = sorted({run for one in report.held for run in one.runs})
+    count = len(report.held)
+    return (
+        f"{plural(count, 'session')} {'is' if count == 1 else 'are'} here already, held by Footplate as "
+        f"{'run' if len(runs) == 1 else 'runs'} {numbers(runs)}."
+    )
 
 
 def costs(report: Report, prices: Prices) -> str:

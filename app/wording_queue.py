@@ -71,11 +71,12 @@ _REASONS: Final[dict[TaskReason, str]] = {
         "take it as done."
     ),
     _T.CHECKS: (
-        "Its agent says it is finished, and a check says otherwise[: {check}]; look at what the check printed, then "
-        "try it again or take it as done."
+        "Its agent says it is finished, but {what|a check failed}; look at what the check printed, then try it again "
+        "or take it as done."
     ),
     _T.NOTHING_RECORDED: (
-        "Its last attempt ended without a trace of work; say more clearly what is to be done, then try it again."
+        "Its last attempt said something at most, and left nothing: no tool, no file, no note; read what it said, then "
+        "take it as done or say more clearly what is to be done, and try it again."
     ),
     _T.ATTEMPTS: (
         "Each attempt that you agreed to ended before the work was done[: {failure:failure}]; see to what is wrong, "
@@ -111,6 +112,8 @@ def reason_sentence(reason: TaskReason, detail: Mapping[str, Fact]) -> str:
     match reason:
         case TaskReason.REFUSED:
             told["refusal"] = _refusal(detail)
+        case TaskReason.CHECKS:
+            told["what"] = f"the check {check}" if (check := detail.get("check")) else None
         case TaskReason.FAILED:
             told["end"] = f"{_end(detail)}."
         case TaskReason.ENDED_EARLY | TaskReason.ATTEMPTS | TaskReason.NOTHING_RECORDED:

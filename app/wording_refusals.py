@@ -195,8 +195,8 @@ _TEMPLATES: dict[RefusalReason, str] = {
     ),
     _R.HAS_MERGES: "{branch|The run's branch} has merges of its own, which cannot be picked one by one; merge it.",
     _R.IGNORED_FILES: (
-        "Nothing was discarded: {tree|the tree} has files that git ignores ({files|some}) and that would not come "
-        "back; move them away, or let them go with it (--ignored)."
+        "Nothing was discarded: {tree|the tree} has files that git ignores ({files|some}), a check's or the "
+        "agent's own perhaps, which would not come back; move them away, or let them go with it (--ignored)."
     ),
     _R.BRANCH_IN_USE: (
         "Nothing was discarded: {branch|the branch} is checked out in {tree|another tree}; "

@@ -67,7 +67,7 @@ def series_sentence(terms: SeriesTerms, now: Millis) -> str:
     return (
         f"{agent_title(terms.agent)}{model} may work in {short_path(others_words(terms.repository))} {where}, "
         f"{often} begun until {moment(terms.expires_at, now)}, {_money_limit(terms)}, {limits}, "
-        f"{mode_words(terms.mode)}{but_for_rules(terms.rules)}."
+        f"{mode_words(terms.mode, terms.agent)}{but_for_rules(terms.rules)}."
     )
 
 
@@ -85,7 +85,8 @@ def series_remarks(proposal: SeriesProposal) -> list[str]:
     if terms.setup:
         said.append(f"First it runs, in a new tree: {others_words(terms.setup)}")
     if terms.checks:
-        said.append(f"When it says that it is finished, this is run: {'; '.join(map(others_words, terms.checks))}")
+        named = ", ".join(f"`{others_words(one)}`" for one in terms.checks)
+        said.append(f"When it says that it is finished, it is checked in its tree by: {named}")
     if proposal.before is not None and proposal.moved:
         said.append(f"Not as agreed to before: {', '.join(moved_fields(proposal))}.")
     if proposal.own_rules:
@@ -134,8 +135,8 @@ def paths_words(paths: Sequence[str], most: int = 4) -> str:
     return told if len(paths) <= most else f"{told} and {len(paths) - most} more"
 
 
-def numbers(tasks: Iterable[TaskId]) -> str:
-    """``3``, ``3, 4 and 9``, ``3–9 and 12``."""
+def numbers(tasks: Iterable[int]) -> str:
+    """Of tasks or runs: ``3``, ``3, 4 and 9``, ``3–9 and 12``."""
     ids = sorted(set(tasks))
     spans: list[list[int]] = []
     for one in ids:

@@ -61,6 +61,10 @@ def tree_state(view: TreeView) -> str:
         said.append("changes not counted" if view.changed < 0 else f"{plural(view.changed, 'file')} changed")
     if view.commits:
         said.append(plural(view.commits, "commit"))
+    if view.built_on:
+        whose = "" if view.built_on_run is None else f" of run {view.built_on_run}"
+        below = f"{view.built_on if said else plural(view.built_on, 'commit')}{whose} that it was built on"
+        return f"{', '.join(said)}, and {below}" if said else f"nothing of its own, {below}"
     return ", ".join(said) or "nothing changed"
 
 

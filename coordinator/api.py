@@ -77,6 +77,7 @@ from coordinator.transcripttypes import (
     TranscriptPage as TranscriptPage,
 )
 from coordinator.treetypes import (
+    CheckAgain as CheckAgain,
     Disposal as Disposal,
     Disposed as Disposed,
     DisposeOfTree as DisposeOfTree,
@@ -380,6 +381,7 @@ OperatorCommand = (
     | LookAtProcesses
     | LookAtTree
     | DisposeOfTree
+    | CheckAgain
     | SendKeys
     | ResizeTerminal
     | LeaveAll

@@ -154,6 +154,27 @@ def book(tx: Tx, run: RunId, checked: Checked) -> None:
     evidence.add(tx, run=run, kind=EvidenceKind.CHECK, content=content, note=note, again=True)
 
 
+async def again(house: "House", run: RunId) -> Refusal | None:
+    """Begin them once more, as ``tree RUN check`` does, by the operator's order; how they go is in the run's view."""
+    wanted = await house.ledger.read(
+        lambda tx: of_run(
+            tx,
+            run,
+            profiles={one.name: one for one in house.profiles},
+            configured=house.settings.checks,
+            environment=house.settings.environment,
+        )
+    )
+    if isinstance(wanted, Refusal):
+        return wanted
+    async with alone_in(wanted.tree) as busy:
+        if busy is not None:
+            return busy
+    house.checks.begin(wanted)
+    house.changed()
+    return None
+
+
 @asynccontextmanager
 async def alone_in(tree: Path) -> AsyncIterator[Refusal | None]:
     """Nobody else checks this tree meanwhile, and nothing is committed from it (``leftwork.busy_with``). The lock goes

@@ -15,6 +15,7 @@ from typing import Any
 from coordinator import (
     admitting,
     attending,
+    checkruns,
     commands,
     desk,
     disposing,
@@ -31,6 +32,7 @@ from coordinator import (
 from coordinator.api import (
     Acknowledge,
     AnswerDecision,
+    CheckAgain,
     CloseAll,
     Closed,
     ConsoleSnapshot,
@@ -208,6 +210,9 @@ class Coordinator:
                 return await self.house.ledger.read(lambda tx: drafts.get(tx, key=command.key) or "")
             case ReadSaidBefore() | ReadSaid() | ListFiles() | LookAtImages() | ReadChanges() | ReadDiff():
                 return await desk.serve(self.house, command)
+            case CheckAgain():
+                refused = await checkruns.again(self.house, command.run)
+                return Done(note="its checks run again") if refused is None else refused
             case LookAtTree() | DisposeOfTree():
                 house = self.house
                 return await disposing.ordered(house.ledger, command, operator=who, now=house.clock.now)

@@ -17,6 +17,7 @@ from coordinator.githelper import changed_files, find_repository, run_git
 from coordinator.gitlens import open_lens
 from coordinator.landing import Target
 from coordinator.leftwork import Identity, Work
+from coordinator.tasks import result
 from coordinator.treetypes import Disposal, Disposed, DisposeOfTree, LookAtTree, TreeView
 from store import custody, entries, runs
 from store.refusal import Refusal
@@ -109,6 +110,7 @@ async def look(books: Books, run: RunId) -> TreeView | Refusal:
     since = f"{left.run.head}..{left.tip}"
     counted = await run_git(["rev-list", "--count", since], cwd=left.facts.top) if left.tip else None
     commits = 0 if counted is None or isinstance(counted, Refusal) else int(counted.line)
+    below, of = (0, None) if not left.tip else await _built_on(left)
     landed = bool(left.tip) and count == 0 and await landing.is_within(left.facts.top, left.tip, left.facts.head)
     return TreeView(
         run=run,
@@ -119,10 +121,21 @@ async def look(books: Books, run: RunId) -> TreeView | Refusal:
         target=left.facts.branch,
         changed=count,
         commits=commits,
+        built_on=below,
+        built_on_run=of,
         landed=landed and commits > 0,
         ignored=() if left.tree is None else await treepool.ignored_files(left.tree),
         discarded_at=None if put_away is None else put_away.at,
     )
+
+
+async def _built_on(left: Left) -> tuple[int, RunId | None]:
+    """How many commits below the run's own the target does not have, and the run that left them, where that is told: a
+    task that needs another one begins at what that one came to, and brings it along."""
+    top, since = left.facts.top, left.run.head
+    counted = await run_git(["rev-list", "--count", f"{left.facts.head}..{since}"], cwd=top)
+    count = 0 if isinstance(counted, Refusal) or not counted.line.isdigit() else int(counted.line)
+    return count, await result.run_at(top, since) if count else None
 
 
 async def dispose(
@@ -174,7 +187,9 @@ async def _note(books: Books, run: RunId, kind: str, operator: str, **facts: obj
 
 
 def _words(left: Left) -> str:
-    return f"{left.run.title or 'work'}\n\nWhat run {left.run.id} of {left.run.agent} had not committed.\n"
+    return (
+        f"{leftwork.subject(left.run.title, 'work')}\n\nWhat run {left.run.id} of {left.run.agent} had not committed.\n"
+    )
 
 
 async def _collected(left: Left, by: Identity) -> tuple[Work, int] | Refusal:

@@ -52,6 +52,11 @@ async def identity(repository: Path, operator: str) -> Identity:
     return Identity(name=told[0] or plain, email=told[1] or "operator@localhost")
 
 
+def subject(title: str, otherwise: str) -> str:
+    """The first line of a commit's message: a run's title, without the mark that says it was cut."""
+    return " ".join(title.removesuffix("…").split()) or otherwise
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
     commit: str

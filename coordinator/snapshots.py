@@ -24,7 +24,7 @@ from coordinator.terms import Terms, parse
 from store import attention, entries, incarnations, runs, tasks, turns
 from store.db import Tx
 from store.refusal import Refusal
-from store.vocab import AttentionKind, Millis, RunId, TaskState
+from store.vocab import AttentionKind, Millis, RefusalReason, RunId, TaskState
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
@@ -190,6 +190,8 @@ async def repository_view(path: Path) -> RepositoryView:
     facts = await githelper.look_at_repository(path)
     if isinstance(facts, Refusal):
         return RepositoryView(path=str(path), branch="", head="", dirty_files=0, problem=facts)
+    # Said before a brief is written for nothing.
+    problem = None if facts.head else Refusal(RefusalReason.NO_COMMIT, {"path": str(facts.top)})
     return RepositoryView(
-        path=str(facts.top), branch=facts.branch, head=facts.head, dirty_files=facts.dirty_files, problem=None
+        path=str(facts.top), branch=facts.branch, head=facts.head, dirty_files=facts.dirty_files, problem=problem
     )

@@ -42,6 +42,13 @@ class DisposeOfTree:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckAgain:
+    """The checks of an ended run once more, beside all else. Answer: ``Done`` once they are begun, or ``Refusal``."""
+
+    run: RunId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TreeView:
     run: RunId
     title: str
@@ -56,6 +63,10 @@ class TreeView:
     """Files that are not committed; -1: they could not be counted."""
     commits: int = 0
     """On the branch since the run began."""
+    built_on: int = 0
+    """Commits that it began on and the target does not have: they come along with its own."""
+    built_on_run: RunId | None = None
+    """Which run left those; None where it is not known."""
     landed: bool = False
     """The target has all its commits, and nothing is left uncommitted."""
     ignored: tuple[str, ...] = ()

@@ -79,6 +79,14 @@ WHERE id = :id AND state IN (SELECT value FROM json_each(:expect))
   AND (:incarnation IS NULL OR incarnation = :incarnation)
 RETURNING {columns(Custody)}
 """
+# Each conversation that a hold ever drove: an agent may go over into a new one.
+CONVERSATIONS: Final = """
+SELECT run, native_id FROM custody WHERE native_id IS NOT NULL
+UNION SELECT id, native_id FROM runs WHERE native_id IS NOT NULL AND id IN (SELECT run FROM custody)
+UNION SELECT e.run, json_extract(e.body, '$.native_id') FROM custody c JOIN entries e ON e.run = c.run
+  WHERE e.kind IN ('custody.proposed', 'custody.conversation') AND json_extract(e.body, '$.native_id') IS NOT NULL
+ORDER BY 1
+"""
 # Identity of the supervisor, once it is started.
 STAMP: Final = f"""
 UPDATE custody SET boot_id = :boot_id, supervisor_pid = :supervisor_pid, supervisor_ticks = :supervisor_ticks,
@@ -270,6 +278,14 @@ def set_native(tx: Tx, *, id: CustodyId, native_id: str) -> Custody | Refusal:
         return Refusal(RefusalReason.NO_HELD_SESSION, {"custody": id})
     entries.note(tx, row.run, "custody.conversation", row, "native_id")
     return row
+
+
+def conversations(tx: Tx) -> dict[str, tuple[RunId, ...]]:
+    """Every conversation of an agent that was ever held, with the runs that it was held in, oldest first."""
+    found: dict[str, tuple[RunId, ...]] = {}
+    for run, native_id in tx.conn.execute(CONVERSATIONS):
+        found[native_id] = (*found.get(native_id, ()), RunId(run))
+    return found
 
 
 def fence(tx: Tx, *, id: CustodyId, reason: str) -> Custody | None:

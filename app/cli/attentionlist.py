@@ -77,7 +77,7 @@ def print_lines(lines: list[AttentionLine]) -> None:
         line(f"Answer one with: footplate answer {asked} CHOICE")
     task = next((one.task for one in lines if one.task is not None), None)
     if task is not None:
-        line(f"More on one in line with: footplate queue show {task}")
+        line(f"More on a task: footplate queue show {task}")
 
 
 def _whose(one: AttentionLine) -> str:

@@ -95,47 +95,22 @@ def config(json: Json = False) -> None:
     """The configuration in force, and in which files it lies."""
     from dataclasses import asdict
 
-    from app import wording
-    from app.cli import printing
+    from app.cli import configwords, printing
     from app.cli.surroundings import agent_profiles, surroundings
 
     around = surroundings(as_json=json)
     profiles = agent_profiles(around.paths, around.config, as_json=json)
     paths = {name: str(value) for name, value in asdict(around.paths).items()}
-    values = asdict(around.config) | {"operator": around.operator}
     if json:
+        values = asdict(around.config) | {"operator": around.operator}
         printing.as_json({"paths": paths, "config": values, "agents": [one.name for one in profiles]})
         return
     printing.table([(name, printing.one_line(value)) for name, value in paths.items()])
     printing.line()
-    for name, value in values.items():
-        shown = wording.money(value) if name in ("day_budget", "month_budget") and value is not None else _shown(value)
-        if name == "agent_pools":
-            shown = ", ".join(_pool(agent, pool) for agent, pool in value.items()) or "none"
-        printing.line(f"{name} = {printing.one_line(shown)}")
-    printing.line(f"agents = {', '.join(one.name for one in profiles)}")
-
-
-def _pool(agent: str, pool: dict[str, int | None]) -> str:
-    from app import wording
-    from store.vocab import MicroUsd
-
-    told = [f"{wording.money(MicroUsd(limit))} a {period}" for period, limit in pool.items() if limit is not None]
-    return f"{agent} {' and '.join(told)}"
-
-
-def _shown(value: object) -> str:
-    match value:
-        case None:
-            return "not set"
-        case bool():
-            return "true" if value else "false"
-        case dict():
-            return ", ".join(f"{key}: {_shown(one)}" for key, one in value.items()) or "none"
-        case tuple() | frozenset():
-            return " ".join(sorted(str(one) for one in value) if isinstance(value, frozenset) else value) or "none"
-        case _:
-            return str(value)
+    for said in configwords.as_written(around.config, operator=around.operator):
+        printing.line(printing.one_line(said, 5000))
+    printing.line()
+    printing.line(f"agents: {', '.join(one.name for one in profiles)}")
 
 
 def notify(test: Annotated[bool, typer.Option("--test", help="Try every way once.")] = False) -> int:

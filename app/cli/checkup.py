@@ -138,7 +138,8 @@ def _folders(paths: Paths) -> list[Finding]:
     if network is not None:
         return [_from_refusal("folders", network)]
     found = [Finding(what="folders", level=Level.OK, found=f"{paths.ledger.parent}, runtime {paths.runtime}")]
-    open_ = [str(folder) for folder in paths.folders() if folder.stat().st_mode & 0o077]
+    # Several of them may be one folder.
+    open_ = list(dict.fromkeys(str(folder) for folder in paths.folders() if folder.stat().st_mode & 0o077))
     if open_:
         remedy = f"Others on this machine can look in; close it with: chmod 700 {' '.join(open_)}"
         found.append(

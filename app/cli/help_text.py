@@ -9,7 +9,7 @@ Usage: footplate [COMMAND] [OPTIONS]
 Hold coding agents from one terminal: they work under your terms, wait for your
 answers, and leave nothing running when you stop them.
 
-  footplate                 open the console here
+  footplate                 open the console here (--repo DIR: there)
   footplate demo            try it: the practice agent, no account needed
   footplate tour            six keys that do most of it, in the console
 

@@ -128,6 +128,9 @@ def _as_data(report: "Report", *, dry: bool, dated: str) -> dict[str, object]:
         "turns": report.turns,
         "events": report.events,
         "shared_lines": report.shared,
+        "held_already": [
+            {"path": str(one.path), "native_id": one.native_id, "runs": list(one.runs)} for one in report.held
+        ],
         "unknown_lines": report.unknown,
         "torn": [str(one) for one in report.torn],
         "cost_micro_usd": report.micro_usd,

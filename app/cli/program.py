@@ -5,6 +5,7 @@ command imports what it needs when it runs, so that ``COMMAND --help`` loads nei
 """
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -27,7 +28,7 @@ from app.cli import (
     tasks,
     trees,
 )
-from app.cli.exits import Code, Leave
+from app.cli.exits import Code, Leave, usage
 
 PROGRAM = typer.Typer(
     name="footplate",
@@ -55,6 +56,24 @@ trees.add_to(PROGRAM)
 tasks.add_to(PROGRAM)
 helping.add_to(PROGRAM)
 serving.add_to(PROGRAM)
+
+
+@PROGRAM.callback(invoke_without_command=True)
+def _console(
+    context: typer.Context,
+    repo: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Open the console for this repository; else for this folder.")
+    ] = None,
+) -> int:
+    """Hold coding agents from one terminal."""
+    if context.invoked_subcommand is not None:
+        if repo is not None:
+            raise usage(f"--repo before a command is for the console; write it behind {context.invoked_subcommand}.")
+        return Code.DONE
+    from app.cli.opening import open_console, repository_path
+
+    return open_console(repository=repository_path(repo or "."))
+
 
 # Typer brings its own click along; its exceptions have no public name.
 _UsageProblem: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")

@@ -8,8 +8,9 @@ import msgspec
 from app import wording
 from app.cli.event_text import lines_of, quoted
 from app.cli.exits import refused
-from app.cli.printing import line, literal_lines, one_line
+from app.cli.printing import line, literal_lines, one_line, table
 from app.paths import Paths
+from app.wording_changes import counts
 from app.wording_checks import check_line
 from app.wording_trees import became_words
 from coordinator import checkresults, dispositions, eventcodec, terms, views
@@ -19,6 +20,8 @@ from coordinator.clock import RealClock
 from coordinator.custody.receipts import receipt_from_facts
 from coordinator.custody.types import Receipt
 from coordinator.dispositions import Disposition
+from coordinator.keptchanges import kept
+from coordinator.runplace import place_of
 from store import (
     attachments,
     authorizations,
@@ -39,6 +42,8 @@ from store.vocab import CustodyState, EndReason, EvidenceKind, MicroUsd, Millis,
 
 _PAGE = 500
 _LAST_LINES = 40
+_FILES = 20
+"""Changed files that are listed; ``diff --stat`` has them all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +51,15 @@ class CheckReport:
     check: CheckView
     output: str
     """As it is kept, behind a line that names what was run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedFile:
+    path: str
+    status: str
+    """One letter as git's."""
+    added: int | None
+    removed: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +80,10 @@ class RunReport:
     became: tuple[Disposition, ...]
     """What was done with its tree, oldest first."""
     continued_by: tuple[RunId, ...]
+    changed: tuple[ChangedFile, ...]
+    """Of a run that is over, as it was kept then; the first of them."""
+    changed_count: int | None
+    """All of them; None where that was not kept, or the run goes on."""
     notes: tuple[str, ...]
     """What the agent left in words: its note when it finished."""
     events: tuple[dict[str, Any], ...] = ()
@@ -94,7 +112,10 @@ def _report(tx: Tx, row: runs.Run, transcript: bool) -> RunReport:
     spend = turns.spend(tx, row.id)
     reports = receipts.of_run(tx, row.id)
     with_them = attachments.listing(tx, row.id)
+    changed, count = _changed(tx, row)
     return RunReport(
+        changed=changed,
+        changed_count=count,
         now=tx.now,
         run=row,
         custody=None if hold is None else hold.state,
@@ -116,6 +137,17 @@ def _report(tx: Tx, row: runs.Run, transcript: bool) -> RunReport:
         ),
         events=tuple(_events(tx, row.id)) if transcript else (),
     )
+
+
+def _changed(tx: Tx, row: runs.Run) -> tuple[tuple[ChangedFile, ...], int | None]:
+    place = place_of(tx, row.id, spool=None)
+    if isinstance(place, Refusal) or place.status is None or place.status.note.startswith("not read"):
+        return (), None
+    files = kept(place).files
+    shown = tuple(
+        ChangedFile(path=one.path, status=one.status, added=one.added, removed=one.removed) for one in files[:_FILES]
+    )
+    return shown, len(files)
 
 
 def _checks(tx: Tx, row: runs.Run, agreed: object) -> tuple[CheckView, ...]:
@@ -163,6 +195,11 @@ def print_run(found: RunReport) -> None:
         line(f"waits in line: {one_line(text)}")
     for one in found.decisions:
         _print_decision(one)
+    if found.changed_count:
+        line(f"changed: {wording.plural(found.changed_count, 'file')}")
+        table((f"  {one.status}", counts(one.added, one.removed), one_line(one.path, 200)) for one in found.changed)
+        if found.changed_count > len(found.changed):
+            line(f"  and {found.changed_count - len(found.changed)} more; footplate diff {row.id} --stat lists them")
     for note in found.notes:
         line("its note when it finished:")
         for said in quoted(note):

@@ -99,13 +99,14 @@ class _Clean:
         self._redactor = Redactor(one for one in secrets if len(one) >= SHORTEST)
         self._own = _own_words(paths)
         self._home = str(Path.home())
+        self._at_home = re.compile(rf"{re.escape(self._home)}(?![^/\s'\":;,()<>|])")  # not /home/adam for /home/ada
         ours = (str(paths.config_file.parent), str(paths.ledger.parent), str(paths.runtime), str(paths.logs))
         self._harmless = (*ours, sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]), "/usr/", "/proc", "/bin")
 
     def line(self, text: str) -> str:
         shown = _PATH.sub(self._path, text)
         if len(self._home) > 1:
-            shown = shown.replace(self._home, "~")
+            shown = self._at_home.sub("~", shown)
         return shown if len(shown) <= _LINE else f"{shown[:_LINE]}…"
 
     def _path(self, found: re.Match[str]) -> str:

@@ -13,6 +13,7 @@ from app.cli.options import Json
 
 if TYPE_CHECKING:
     from coordinator.review.types import RunFilter, SearchHit, SpendBy, SpendRow
+    from store.tx import Tx
 
 Ledger = Annotated[str, typer.Option("--ledger", help="Another ledger, or a bundle.")]
 
@@ -83,17 +84,9 @@ def search(
 
     wanted = _filter(words, as_json=json)
     with reading(ledger) as tx:
-        from coordinator.review import reading as review_reading
-
-        hits: list[SearchHit] = []
-        before: int | None = None
-        while len(hits) < limit:
-            # A page looks at so many texts and no further: it may be short and still not be the last.
-            page = review_reading.search(tx, wanted, limit=limit - len(hits), before=before)
-            hits += page.hits
-            before = page.more
-            if before is None:
-                break
+        hits, before = _search(tx, wanted, limit)
+        if not hits and (whole := _as_one_line(words, wanted)) is not None:
+            hits, before = _search(tx, whole, limit)
         now = tx.now
     if json:
         printing.as_json({"hits": hits, "more": before is not None})
@@ -101,9 +94,37 @@ def search(
     for hit in hits:
         _print_hit(hit, now)
     if not hits:
-        printing.line("Nobody said that, in no run.")
+        printing.line("Nobody said that in any run.")
     elif before is not None:
         printing.line(f"These are the newest {limit}; --limit shows more.")
+
+
+def _search(tx: "Tx", wanted: "RunFilter", limit: int) -> "tuple[list[SearchHit], int | None]":
+    """The newest, and where the next ones would begin; None where there are no more."""
+    from coordinator.review import reading as review_reading
+
+    hits: list[SearchHit] = []
+    before: int | None = None
+    while len(hits) < limit:
+        # A page looks at so many texts and no further: it may be short and still not be the last.
+        page = review_reading.search(tx, wanted, limit=limit - len(hits), before=before)
+        hits += page.hits
+        before = page.more
+        if before is None:
+            break
+    return hits, before
+
+
+def _as_one_line(words: list[str], wanted: "RunFilter") -> "RunFilter | None":
+    """``"repo:shop None"`` in one argument may be a value with a blank, or a whole line of a filter: the second
+    reading, where it is another one. A phrase is only that."""
+    from coordinator.review import filters
+    from store.refusal import Refusal
+
+    if not any(" " in word and _FIELD.fullmatch(word) for word in words):
+        return None
+    whole = filters.parse(" ".join(words))
+    return None if isinstance(whole, Refusal) or whole == wanted else whole
 
 
 def _print_hit(hit: "SearchHit", now: int) -> None:

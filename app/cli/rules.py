@@ -137,7 +137,7 @@ def _add(here: "Surroundings", what: "Sequence[str]", *, repo: str, agent: str, 
 
 def _remove(here: "Surroundings", what: "Sequence[str]", *, as_json: bool) -> None:
     from app.cli import elsewhere, printing
-    from app.cli.exits import refused, usage
+    from app.cli.exits import Code, Leave, refused, usage
     from app.wording import rule_words
     from coordinator import rulesfile
     from store.refusal import Refusal
@@ -145,7 +145,22 @@ def _remove(here: "Surroundings", what: "Sequence[str]", *, as_json: bool) -> No
     elsewhere.refuse_inside_a_hold(here.paths, None, "rules", as_json=as_json)
     if len(what) != 1 or not what[0].isdecimal():
         raise usage("rm takes one number; footplate rules shows them.")
-    gone = rulesfile.remove(here.paths.rules_file, int(what[0]))
+    number = int(what[0])
+    kept = rulesfile.load(here.paths.rules_file)
+    if isinstance(kept, Refusal):
+        raise refused(kept, as_json=as_json)
+    if not 1 <= number <= len(kept):
+        there = (
+            f"footplate rules lists the {len(kept)} there {'is' if len(kept) == 1 else 'are'}"
+            if kept
+            else ("there are none: footplate rules add 'allow command pytest' keeps one")
+        )
+        raise Leave(
+            Code.REFUSED,
+            f"There is no rule {number}; {there}.",
+            machine={"refused": "no-such-rule", "facts": {"number": number, "rules": len(kept)}} if as_json else None,
+        )
+    gone = rulesfile.remove(here.paths.rules_file, number)
     if isinstance(gone, Refusal):
         raise refused(gone, as_json=as_json)
     if as_json:

@@ -76,20 +76,20 @@ def wishes(
     return replace(base, **{name: value for name, value in typed.items() if value is not None})  # type: ignore[arg-type]
 
 
-def add(asked: Asked, *, unsigned: bool, yes: bool, as_json: bool) -> int:
+def add(asked: Asked, *, later: bool, yes: bool, as_json: bool) -> int:
     """
     Raises:
         Leave: nothing was added, and why.
     """
-    if unsigned and yes:
-        raise usage("--unsigned and --yes exclude each other; give one.")
+    if later and yes:
+        raise usage("--later and --yes exclude each other; give one.")
     tasks = _from_file(asked, as_json=as_json) if asked.file is not None else (_typed(asked, as_json=as_json),)
     keyboard = sys.stdin.isatty() and not as_json and "-" not in (asked.text, asked.file)
-    if not (unsigned or yes or keyboard):
+    if not (later or yes or keyboard):
         raise Leave(
             Code.REFUSED,
             "Nobody is at the keyboard to agree to the terms; add --yes to agree without being asked, "
-            "or --unsigned to leave that for later.",
+            "or --later to leave that for later.",
             machine={"refused": "no-terminal"} if as_json else None,
         )
     here = surroundings(as_json=as_json)
@@ -99,7 +99,7 @@ def add(asked: Asked, *, unsigned: bool, yes: bool, as_json: bool) -> int:
     added = taskdesk.done(here, AddTasks(tasks=tasks), TasksAdded, as_json=as_json).tasks
     if not as_json:
         printing.told(f"{tasks_words(added)} {'is' if len(added) == 1 else 'are'} in line.")
-    if unsigned:
+    if later:
         return _left(added, as_json=as_json)
     return taskterms.agree(here, added, yes=yes, as_json=as_json, added=added)
 
@@ -108,7 +108,7 @@ def _left(added: Sequence[TaskId], *, as_json: bool) -> int:
     if as_json:
         printing.as_json({"added": list(added), "agreed": []})
     else:
-        it = f"queue sign {added[0]}" if len(added) == 1 else "queue sign"
+        it = f"queue agree {added[0]}" if len(added) == 1 else "queue agree"
         printing.line(f"Nothing is begun before you have agreed to the terms: footplate {it} shows them.")
     return Code.DONE
 

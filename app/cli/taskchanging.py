@@ -22,6 +22,7 @@ from coordinator.api import (
     ReleaseAgent,
     RemoveTask,
     RetryTask,
+    Waits,
 )
 from store.refusal import Refusal
 from store.vocab import RefusalReason, TaskId
@@ -33,6 +34,8 @@ _ORDERS: dict[str, tuple[Callable[[TaskId], QueueCommand], str]] = {
     "hold": (lambda task: HoldTask(task=task, held=True), "is kept back"),
     "release": (lambda task: HoldTask(task=task, held=False), "is let go"),
 }
+_NEW_TERMS = frozenset({Waits.SIGNING, Waits.EDITED, Waits.SPENT})
+"""Nothing begins such a task before its terms are agreed to (again)."""
 
 
 def each(verb: str, given: Sequence[str], *, as_json: bool) -> int:
@@ -52,9 +55,11 @@ def each(verb: str, given: Sequence[str], *, as_json: bool) -> int:
             note(about_task(task, said) if len(tasks) > 1 else said)
             told.append({"task": task, "ok": False, "refused": reply.reason.value, "sentence": said})
         else:
-            told.append({"task": task, "ok": True})
+            anew = verb == "retry" and find(here, task, as_json=as_json).waits in _NEW_TERMS
+            told.append({"task": task, "ok": True, **({"agree_again": anew} if verb == "retry" else {})})
             if not as_json:
-                printing.line(f"Task {task} {came}.")
+                again = f", once you agree to new terms: footplate queue agree {task}" if anew else ""
+                printing.line(f"Task {task} {came}{again}.")
     if any(one["ok"] for one in told):
         taskdesk.tell_consoles(here.paths)
     if as_json:
@@ -139,7 +144,7 @@ def edit(
     if as_json:
         printing.as_json({"task": number, "revision": after_it.revision, "agree_again": anew})
     else:
-        again = f"; its terms are to be agreed to again: footplate queue sign {number}" if anew else ""
+        again = f"; its terms are to be agreed to again: footplate queue agree {number}" if anew else ""
         printing.line(f"Task {number} is changed{again}.")
 
 

@@ -2,7 +2,9 @@
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
 
 from app.cli import printing, taskdesk
 from app.cli.exits import refused
@@ -13,9 +15,12 @@ from app.wording_queue import agent_wait_words, line_held_words, reason_sentence
 from app.wording_tasks import counts_line, numbers, paths_words, task_glyph, task_money, task_state
 from coordinator.api import TaskView
 from coordinator.clock import RealClock
+from store import decisions
+from store.db import read_ledger
 from store.refusal import Refusal
-from store.vocab import Millis, RefusalReason, TaskId, TaskState
+from store.vocab import DecisionId, DecisionState, Millis, RefusalReason, TaskId, TaskState
 
+NOBODY: Final[Mapping[TaskId, DecisionId]] = MappingProxyType({})
 _ALL = 1_000_000
 _WIDE = 100
 """From so many columns on, and where no terminal is, the table has agent and repository in it."""
@@ -41,7 +46,9 @@ def list_tasks(here: Surroundings, *, live: bool, limit: int, as_json: bool) -> 
         return
     wide = not sys.stdout.isatty() or shutil.get_terminal_size().columns >= _WIDE
     right = frozenset({1, 6, 7} if wide else {1, 4, 5})
-    printing.table(rows(view.tasks, now, wide=wide, ascii=here.config.ascii), right=right)
+    asks = _asking(here, view.tasks)
+    tasks = sorted(view.tasks, key=lambda one: one.id not in asks)  # what needs the operator comes first
+    printing.table(rows(tasks, now, wide=wide, ascii=here.config.ascii, asks=asks), right=right)
     counted = counts_line(view.counts)
     more = f" ({len(view.tasks)} shown; --limit N shows more)" if view.more else ""
     if counted and (more or len(view.tasks) > 1):
@@ -73,21 +80,40 @@ def find(here: Surroundings, task: TaskId, *, as_json: bool) -> TaskView:
     return found
 
 
-def rows(tasks: Sequence[TaskView], now: Millis, *, wide: bool, ascii: bool) -> list[tuple[str, ...]]:
-    """A row for each task; on a narrow terminal without repository and agent, which ``show`` has."""
+def _asking(here: Surroundings, tasks: Sequence[TaskView]) -> dict[TaskId, DecisionId]:
+    """Tasks at work whose agent waits for the operator, each with its oldest open question."""
+    at_work = {one.runs[-1]: one.id for one in tasks if one.state is TaskState.WORKING and one.runs}
+    if not at_work:
+        return {}
+    with read_ledger(here.paths.ledger, now=RealClock().now) as tx:
+        found = [one for one in decisions.live(tx) if one.run in at_work and one.state is DecisionState.OPEN]
+    return {at_work[one.run]: one.id for one in sorted(found, key=lambda one: one.id, reverse=True)}
+
+
+def rows(
+    tasks: Sequence[TaskView], now: Millis, *, wide: bool, ascii: bool, asks: Mapping[TaskId, DecisionId] = NOBODY
+) -> list[tuple[str, ...]]:
+    """A row for each task; on a narrow terminal without repository and agent, which ``show`` has. ``asks``: the
+    question with which a task at work waits for the operator."""
     return [
         (
-            task_glyph(one.state, ascii),
+            task_glyph(TaskState.NEEDS_OPERATOR if one.id in asks else one.state, ascii),
             str(one.id),
             printing.one_line(one.title, 40 if wide else 26),
             *((printing.one_line(short_path(one.repository), 30), printing.one_line(one.agent, 16)) if wide else ()),
-            "kept back" if one.held and one.state is TaskState.QUEUED else task_state(one.state),
+            _state(one, asks),
             age(now - _since(one)),
             task_money(one),
-            _in_short(one, now),
+            f"footplate answer {asks[one.id]} CHOICE" if one.id in asks else _in_short(one, now),
         )
         for one in tasks
     ]
+
+
+def _state(one: TaskView, asks: Mapping[TaskId, DecisionId]) -> str:
+    if one.id in asks:
+        return "asks you"
+    return "kept back" if one.held and one.state is TaskState.QUEUED else task_state(one.state)
 
 
 def _in_short(one: TaskView, now: Millis) -> str:
@@ -140,5 +166,5 @@ def lines_of(one: TaskView, now: Millis) -> list[str]:
 
 def _agreed(one: TaskView) -> str:
     if one.attempts_left is None:
-        return f"not agreed to; footplate queue sign {one.id} shows them"
+        return f"not agreed to; footplate queue agree {one.id} shows them"
     return f"agreed to, {plural(one.attempts_left, 'attempt')} left"

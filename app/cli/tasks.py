@@ -35,7 +35,7 @@ def add_to(program: typer.Typer) -> None:
         ("ls", ls),
         ("show", show),
         ("add", add),
-        ("sign", sign),
+        ("agree", agree),
         ("edit", edit),
         ("hold", hold),
         ("release", release),
@@ -108,7 +108,7 @@ def add(
     file: Annotated[
         str | None, typer.Option(metavar="PATH", help="Many tasks from a TOML or JSON-lines file; - is stdin.")
     ] = None,
-    unsigned: Annotated[bool, typer.Option("--unsigned", help="Agree to the terms later: queue sign.")] = False,
+    later: Annotated[bool, typer.Option("--later", help="Agree to the terms later: queue agree.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to the terms without being asked.")] = False,
     json: Json = False,
 ) -> int:
@@ -140,10 +140,10 @@ def add(
         priority=priority,
         wishes=wished,
     )
-    return taskadding.add(asked, unsigned=unsigned, yes=yes, as_json=json)
+    return taskadding.add(asked, later=later, yes=yes, as_json=json)
 
 
-def sign(
+def agree(
     tasks: SomeTasks = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree without being asked.")] = False,
     json: Json = False,
@@ -158,7 +158,7 @@ def sign(
 
     ids = task_ids(tasks or ())
     here = surroundings(as_json=json)
-    elsewhere.refuse_inside_a_hold(here.paths, None, "queue sign", as_json=json)
+    elsewhere.refuse_inside_a_hold(here.paths, None, "queue agree", as_json=json)
     return taskterms.agree(here, ids, yes=yes, as_json=json)
 
 

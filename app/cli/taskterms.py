@@ -43,7 +43,7 @@ def agree(
         if not yes:
             take_enter(
                 "Enter agrees to these terms, Ctrl-C leaves them for later: ",
-                "Not agreed to: only a bare Enter agrees. footplate queue sign shows the terms again.",
+                "Not agreed to: only a bare Enter agrees. footplate queue agree shows the terms again.",
             )
         taskdesk.done(here, SignSeries(terms=tuple(one.terms for one in offered)), Done, as_json=as_json)
         agreed = tuple(one.terms.task for one in offered)

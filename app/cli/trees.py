@@ -35,8 +35,7 @@ def tree(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Discard without asking.")] = False,
     json: Json = False,
 ) -> int:
-    """What becomes of an ended run's tree: keep its branch, merge or pick it, check it, look around in it, discard or
-    restore."""
+    """What becomes of an ended run's tree: keep, merge, pick, check, shell, discard, restore."""
     from app.cli.exits import usage
     from app.cli.surroundings import surroundings
     from app.cli.values import run_id

@@ -149,7 +149,7 @@ def _terms(limits: terms.Terms) -> str:
         most.append(f"{wording.work_time(limits.working_seconds * 1000)} of work")
     rules = f"; rules: {'; '.join(limits.rules)}" if limits.rules else ""
     until = moment(limits.expires_at)
-    return f"at most {', '.join(most)}, until {until}, {wording.mode_words(limits.mode)}{rules}"
+    return f"at most {', '.join(most)}, until {until}, {wording.mode_words(limits.mode, limits.agent)}{rules}"
 
 
 def _extended(more: Amendment) -> str:

@@ -65,10 +65,10 @@ async def _checked(house: House, run: RunId, again: set[RunId], *, here: bool) -
         return None
     standing, views = await house.ledger.read(lambda tx: _checks(tx, run))
     if standing is Standing.FAILED:
-        return next(f"{one.command}: {one.detail or one.state}" for one in views if one.state in NOT_PASSED)
+        return next(f"`{one.command}` failed ({one.detail or one.state})" for one in views if one.state in NOT_PASSED)
     if standing is not Standing.MISSING:
         return ""
-    missing = next(f"{one.command}: not run to its end" for one in views if one.state is CheckState.UNFINISHED)
+    missing = next(f"`{one.command}` was not run to its end" for one in views if one.state is CheckState.UNFINISHED)
     if house.shutting:
         return None  # cut off by the end of this console: the next one runs them
     if here or run in again:

@@ -4,6 +4,7 @@ failed, or was stopped and others wait for it; and one for each agent of which n
 The sentences for a person stand in ``app``; the text here is what a notice or a list without them shows.
 """
 
+import json
 from typing import Final
 
 from coordinator.tasks.tasktypes import TaskReason
@@ -24,8 +25,8 @@ _SAID: Final[dict[str, str]] = {
     TaskReason.TURN_TIMEOUT: "its turn took too long",
     TaskReason.RESTORED: "the ledger was put back",
     TaskReason.ENDED_EARLY: "its agent ended at work",
-    TaskReason.CHECKS: "a check says that it is not finished",
-    TaskReason.NOTHING_RECORDED: "its agent did nothing",
+    TaskReason.CHECKS: "a check failed",
+    TaskReason.NOTHING_RECORDED: "it said something at most, and changed nothing",
     TaskReason.ATTEMPTS: "all its attempts came to nothing",
     TaskReason.REFUSED: "it could not be begun",
     TaskReason.FAILED: "it failed",
@@ -48,9 +49,14 @@ def follow(tx: Tx, task: Task, *, by: str) -> None:
     attention.clear(tx, run=None, kind=AttentionKind.TASK, key=key_of(task.id), by=by)
     waits = _waits_for(tx, task) if task.state is TaskState.STOPPED else None
     if task.state in _SHOWN or waits is not None:
-        said = f"it was stopped, and task {waits} waits for it" if waits else _SAID.get(task.reason, task.reason)
+        said = f"it was stopped, and task {waits} waits for it" if waits else _said(task)
         text = f"task {task.id} ({task.title}): {said}"
         attention.raise_(tx, run=None, kind=AttentionKind.TASK, key=key_of(task.id), text=text)
+
+
+def _said(task: Task) -> str:
+    check = json.loads(task.detail).get("check") if task.reason == TaskReason.CHECKS else None
+    return f"the check {check}" if check else _SAID.get(task.reason, task.reason)
 
 
 def _waits_for(tx: Tx, task: Task) -> TaskId | None:

@@ -119,7 +119,9 @@ async def _keep_result(house: House, one: Outcome) -> None:
     run, terms, needed = await house.ledger.read(lambda tx: _done_in(tx, one))
     if terms is None or terms.tree_kind is not TreeKind.WORKTREE:
         return
-    kept = await result.keep_result(Path(run.tree), run.id, operator=run.operator, now=house.clock.now())
+    kept = await result.keep_result(
+        Path(run.tree), run.id, title=run.title, operator=run.operator, now=house.clock.now()
+    )
     if not isinstance(kept, Refusal):
         return
     log.warning("run %s: what it came to could not be kept: %s", run.id, dict(kept.facts))

@@ -20,8 +20,9 @@ PLACE: Final = "refs/footplate/result"
 _FORMAT: Final = "%(refname)%00%(taggerdate:unix)%00%(objectname)"
 
 
-async def keep_result(tree: Path, run: RunId, *, now: Millis, operator: str = "") -> str | Refusal:
+async def keep_result(tree: Path, run: RunId, *, now: Millis, title: str = "", operator: str = "") -> str | Refusal:
     """The commit, which stands under its reference from then on; called again, the same where nothing changed.
+    ``title``: of the run, the commit's first line.
 
     Results that are older than they are kept go then. Refused where some of the tree cannot be taken whole
     (``leftwork.collect``), or it is no working tree any more.
@@ -32,7 +33,8 @@ async def keep_result(tree: Path, run: RunId, *, now: Millis, operator: str = ""
     if not facts.head:
         return Refusal(RefusalReason.NO_COMMIT, {"path": str(tree)})
     by = await leftwork.identity(tree, operator)
-    message = f"What run {run} came to\n\nKept by Footplate for work that goes on from here.\n"
+    came = f"What run {run} came to"
+    message = f"{leftwork.subject(title, came)}\n\n{came}, kept by Footplate for work that goes on from here.\n"
     work = await leftwork.collect(tree, facts.head, message=message, by=by)
     if isinstance(work, Refusal):
         return work
@@ -42,12 +44,15 @@ async def keep_result(tree: Path, run: RunId, *, now: Millis, operator: str = ""
     tag = await made_tag(tree, f"footplate-result-{run}", work.commit, words=f"of run {run}", by=by, now=now)
     if isinstance(tag, Refusal):
         return tag
-    kept = await run_git(["update-ref", f"{PLACE}/{run}", tag], cwd=tree)
+    name = f"{PLACE}/{run}"
+    kept = await run_git(["update-ref", name, tag], cwd=tree)
     if isinstance(kept, Refusal):
         # A console that was killed over it has left git's lock on the name, and no lock is ours to remove.
-        kept = await run_git(["update-ref", f"{PLACE}/{run}-{tag[:12]}", tag], cwd=tree)
+        name = f"{PLACE}/{run}-{tag[:12]}"
+        kept = await run_git(["update-ref", name, tag], cwd=tree)
     if isinstance(kept, Refusal):
         return kept
+    await _drop_older(tree, run, but=name)
     await _let_go(tree, now)
     return work.commit
 
@@ -57,6 +62,26 @@ async def of(repository: Path, run: RunId) -> str:
     newest = ["--sort=-refname", "--sort=-taggerdate", "--count=1", "--format=%(*objectname)"]
     found = await run_git(["for-each-ref", *newest, f"{PLACE}/{run}", f"{PLACE}/{run}-*"], cwd=repository)
     return "" if isinstance(found, Refusal) else found.line
+
+
+async def _drop_older(repository: Path, run: RunId, *, but: str) -> None:
+    """What was kept of the same run before: two tags of one second cannot be told apart by when they were made."""
+    listed = await run_git(
+        ["for-each-ref", "--format=%(refname)", f"{PLACE}/{run}", f"{PLACE}/{run}-*"], cwd=repository
+    )
+    for name in () if isinstance(listed, Refusal) else listed.line.split("\n"):
+        if name and name != but:
+            await run_git(["update-ref", "-d", name], cwd=repository)
+
+
+async def run_at(repository: Path, commit: str) -> RunId | None:
+    """The run that came to this commit, as its reference says; None where none does."""
+    found = await run_git(
+        ["for-each-ref", "--count=1", f"--points-at={commit}", "--format=%(refname:lstrip=3)", f"{PLACE}/"],
+        cwd=repository,
+    )
+    number = "" if isinstance(found, Refusal) else found.line.partition("-")[0]
+    return RunId(int(number)) if number.isdigit() else None
 
 
 async def _same(tree: Path, one: str, other: str) -> bool:

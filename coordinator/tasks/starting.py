@@ -172,7 +172,7 @@ async def _base(repository: Path, needs: tuple[runs.Run, ...], now: Millis) -> s
     for run in needs:
         commit = await result.of(repository, run.id)
         if not commit:  # the operator took it as done, say
-            kept = await result.keep_result(Path(run.tree), run.id, operator=run.operator, now=now)
+            kept = await result.keep_result(Path(run.tree), run.id, title=run.title, operator=run.operator, now=now)
             commit = "" if isinstance(kept, Refusal) else kept
         if commit:
             return commit

@@ -122,6 +122,14 @@ def test_no_planted_secret_no_name_and_no_word_of_a_conversation_is_in_it(home: 
     assert str(home.parent) not in ran.out
 
 
+def test_only_what_lies_at_home_is_said_to_be_there(home: Path) -> None:
+    beside = bundle(home, HOME=str(home)[:-2]).out
+    assert "~se" not in beside and str(home) in beside
+    home.chmod(0o755)
+    told = next(row for row in bundle(home).out.splitlines() if "open to others" in row)
+    assert told.count("~/house,") + told.count("~/house ") <= 1, "several folders that are one are named once"
+
+
 def test_what_helps_is_in_it(home: Path) -> None:
     out = bundle(home).out
     for line in (

@@ -42,7 +42,7 @@ def test_checks_are_agreed_to_told_and_run_again(tmp_path: Path) -> None:
 
     start = ("start", "--plain", "--yes", "--agent", "practice", "--mode", "acceptEdits", "--worktree")
     first = run(*start, f"go {WRITES}", code=1).out
-    assert "Once it is finished, checked in its tree by: test -s new.txt; cat more.txt (for at most 2m each)." in first
+    assert "finished, checked in its tree by: `test -s new.txt`, `cat more.txt` (for at most 2m each)." in first
     report, passed = first.index("stop report"), first.index("check test -s new.txt: passed")
     assert report < passed < first.index("check cat more.txt: failed (exit 1)") < first.index("run 1 finished")
     shown = run("show", "1").out
@@ -131,7 +131,7 @@ def test_an_ended_session_shows_its_checks() -> None:
     details = [plain(row) for row in details_lines(session, NOW, 100)]
     at = details.index("CHECKS")
     assert details[at + 1].split() == ["c0", "passed"] and details[at + 2].split() == ["c1", "failed", "(exit", "2)"]
-    assert any("checked in its tree by: c0; c1 (for at most 1m each)" in row for row in details)
+    assert any("checked in its tree by: `c0`, `c1` (for at most 1m each)" in row for row in details)
     assert checks_agreed(made_terms()) == ""
     before = make_snapshot(stopped(checks=checked(S.RUNNING, S.FAILED)))
     assert announced(before, before) == ()

@@ -68,6 +68,9 @@ async def test_a_run_that_goes_on_and_then_is_over(tmp_path: Path) -> None:
     git(tree, "checkout", "-q", "--", "a.txt")
     over = said(footplate(tmp_path, "diff", "1", "--stat"))
     assert "as kept when it ended" in over and "a.txt" in over
+    shown = said(footplate(tmp_path, "show", "1"))
+    assert "changed: 4 files\n" in shown and "  M  +1 −1  a.txt\n" in shown and "\x1b" not in shown
+    assert json.loads(said(footplate(tmp_path, "show", "1", "--json")))["changed_count"] == 4
     assert "+2\n" in said(footplate(tmp_path, "diff", "1", "a.txt"))
     assert said(footplate(tmp_path, "diff", "1", "--turn", "1")) == ""
     child = spawn(tmp_path, "diff", "1")

@@ -174,6 +174,16 @@ def test_the_console_needs_a_terminal(tmp_path: Path) -> None:
     assert not (tmp_path / "h" / "ledger.db").exists()
 
 
+def test_the_console_is_opened_for_a_repository_that_is_named(tmp_path: Path) -> None:
+    there, nowhere, misplaced = (
+        footplate(tmp_path / "h", *words)
+        for words in (("--repo", str(tmp_path)), ("--repo", "/nowhere"), ("--repo", str(tmp_path), "ls"))
+    )
+    assert there.code == 1 and there.err.startswith("The console needs a terminal")
+    assert (nowhere.code, nowhere.err) == (2, "--repo /nowhere: there is no such folder.\n")
+    assert misplaced.code == 2 and "write it behind ls" in misplaced.err
+
+
 def literals(path: Path) -> list[str]:
     """The sentences of a module: its string literals with a blank in them, but no docstrings."""
     tree = ast.parse(path.read_text())

@@ -3,11 +3,13 @@
 import os
 import stat
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app import config, paths
+from app.cli.configwords import as_written
 from coordinator import profiles, programs
 from coordinator.environment import ALWAYS_LEFT_BEHIND, agent_environment
 from coordinator.profiles import AgentProfile
@@ -94,6 +96,23 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert loaded.keys == {"stop": "f9"}
 
 
+def test_what_is_in_force_is_shown_as_the_file_would_say_it(tmp_path: Path) -> None:
+    """Whoever copies the lines has the same configuration again."""
+    text = (
+        'operator = "Mara \u00e9\U0001f9ea"\nday_budget = 0.5\nattendance_minutes = 0.75\nturn_timeout_minutes = 7\n'
+        'stalled_minutes = 1.5\nmouse = false\n[keys]\nstop = "f9"\n[notify]\ncommand = "say \'it is\' me"\n'
+        "silent = false\n"
+        f'[pools.agents.claude]\nday = 10\n[repository."{tmp_path}"]\nsetup = "npm ci"\nchecks = ["a \\"b\\"", "c"]\n'
+    )
+    for number, one in enumerate(("", text)):
+        first = config.parse_file(write(tmp_path / f"{number}.toml", one))
+        assert isinstance(first, config.Config), first
+        shown = list(as_written(first, operator=first.operator or "root"))
+        again = config.parse_file(write(tmp_path / f"{number}-again.toml", "\n".join(shown)))
+        assert again == replace(first, operator=first.operator or "root")
+        assert not any("seconds" in said for said in shown if not said.startswith(("hold_", "command_")))
+
+
 @pytest.mark.parametrize(
     ("text", "key", "part"),
     [
@@ -137,7 +156,7 @@ def test_an_agents_own_pool_is_read_shown_and_must_be_an_agents(tmp_path: Path) 
     loaded = config.load(home(tmp_path))
     assert isinstance(loaded, config.Config)
     assert loaded.agent_pools == {"claude": Pool(day=MicroUsd(10_000_000), month=MicroUsd(100_000_000))}
-    assert "agent_pools = claude 10.00 a day and 100.00 a month\n" in footplate(tmp_path / "home", "config").out
+    assert '[pools.agents."claude"]\nday = 10.00\nmonth = 100.00\n' in footplate(tmp_path / "home", "config").out
     budget = footplate(tmp_path / "home", "budget")
     assert budget.code == 0 and "today, claude" in budget.out and "this month, claude" in budget.out
     write(file, "[pools.agents.cluade]\nday = 10.00\n")

@@ -34,8 +34,8 @@ FORBIDDEN = (
     "start x --plain --yes",
     "rules add 'allow command rm'",
     "rules rm 1",
-    "queue add x --unsigned",
-    "queue sign --yes",
+    "queue add x --later",
+    "queue agree --yes",
     "queue release",
     "queue run",
 )

@@ -130,12 +130,14 @@ def test_what_is_agreed_to_is_one_sentence_with_all_that_matters() -> None:
     assert wording_tasks.series_sentence(series_terms(), NOW) == (
         f"Claude Code may work in /srv/orders on a tree of its own, in at most 3 attempts begun until {until}, "
         "for at most 5.00 USD in all, 40 turns, 60m of work and 120m for each until it ends, "
-        "asking you before each command."
+        "asking you before commands and edits that its own rules "
+        "do not let through."
     )
     once = series_terms(attempts=1, working_seconds=None, budget=None, in_place=True, rules=("allow command pytest",))
     assert wording_tasks.series_sentence(once, NOW) == (
         f"Claude Code may work in /srv/orders in place, in one attempt begun until {until}, with no limit of money, "
-        "40 turns and 120m until it ends, asking you before each command, but for what 1 standing rule answers."
+        "40 turns and 120m until it ends, asking you before commands and edits that its own rules "
+        "do not let through, but for what 1 standing rule answers."
     )
     moved = SeriesProposal(
         terms=series_terms(paths=("src",), checks=("pytest -q",)),
@@ -145,7 +147,7 @@ def test_what_is_agreed_to_is_one_sentence_with_all_that_matters() -> None:
     )
     said = wording_tasks.series_remarks(moved)
     assert wording_tasks.keeps(moved.terms) == "keeps src to itself"
-    assert said == ["When it says that it is finished, this is run: pytest -q", said[-1]]
+    assert said == ["When it says that it is finished, it is checked in its tree by: `pytest -q`", said[-1]]
     assert said[-1] == "Not as agreed to before: money (was 3.00, is 5.00), what is to be done, checks."
     for text in (*said, *(wording_tasks.task_state(one) for one in TaskState)):
         assert text and wording.forbidden_in(text) == []
@@ -219,7 +221,7 @@ def test_looking_makes_no_ledger_and_loads_no_screen(home: Path) -> None:
 def test_what_is_typed_wrongly_adds_nothing_and_is_one_sentence(home: Path, tmp_path: Path) -> None:
     for code, arguments in (
         (2, ("add",)),
-        (2, ("add", "x", "--yes", "--unsigned")),
+        (2, ("add", "x", "--yes", "--later")),
         (2, ("add", "x", "--repo", "/nowhere", "--yes")),
         (2, ("add", "x", "--after", "0", "--yes")),
         (2, ("add", "x", "--budget", "much", "--yes")),
@@ -233,9 +235,9 @@ def test_what_is_typed_wrongly_adds_nothing_and_is_one_sentence(home: Path, tmp_
         (2, ("release", "1", "--agent", "claude")),
         (1, ("add", "x")),
         (1, ("add", "x", "--repo", str(tmp_path), "--yes")),
-        (1, ("add", "x", "--path", "../h", "--unsigned")),
-        (1, ("add", "x", "--path", "/etc", "--unsigned")),
-        (1, ("add", "x", "--after", "7", "--unsigned")),
+        (1, ("add", "x", "--path", "../h", "--later")),
+        (1, ("add", "x", "--path", "/etc", "--later")),
+        (1, ("add", "x", "--after", "7", "--later")),
     ):
         ran = queue(home, *arguments)
         assert ran.code == code, (arguments, ran)
@@ -244,7 +246,7 @@ def test_what_is_typed_wrongly_adds_nothing_and_is_one_sentence(home: Path, tmp_
 
 
 def test_a_task_from_added_to_removed_and_the_ledger_is_whole(home: Path) -> None:
-    assert queue(home, "add", "Fix it", "--agent", "practice", "--unsigned").out.startswith("Task 1 is in line.\n")
+    assert queue(home, "add", "Fix it", "--agent", "practice", "--later").out.startswith("Task 1 is in line.\n")
     one = ("--agent", "practice", "--path", "docs", "--path", "docs/a", "--budget", "2usd", "--attempts", "2", "--yes")
     added = json.loads(queue(home, "add", "Then this", "--after", "1", "--priority", "5", *one, "--json").out)
     assert (added["added"], added["agreed"], added["refused"]) == ([2], [2], [])
@@ -263,11 +265,11 @@ def test_a_task_from_added_to_removed_and_the_ledger_is_whole(home: Path) -> Non
     assert json.loads(queue(home, "edit", "2", "--priority", "1", "--json").out)["agree_again"] is False
     anew = json.loads(queue(home, "edit", "2", "--text", "Then that", "--after", "none", "--json").out)
     assert anew["agree_again"] is True
-    again = queue(home, "sign", "2", "--yes")
+    again = queue(home, "agree", "2", "--yes")
     assert "Not as agreed to before: what is to be done." in again.out
-    assert json.loads(queue(home, "sign", "--yes", "--json").out)["agreed"] == [1]
-    assert queue(home, "sign", "--yes").out == "No task waits for you to agree to its terms.\n"
-    assert queue(home, "sign").code == 2, "nobody is there to be asked"
+    assert json.loads(queue(home, "agree", "--yes", "--json").out)["agreed"] == [1]
+    assert queue(home, "agree", "--yes").out == "No task waits for you to agree to its terms.\n"
+    assert queue(home, "agree").code == 2, "nobody is there to be asked"
 
     queue(home, "hold", "1")
     assert queue(home, "hold").out.startswith("The line is kept back")
@@ -301,7 +303,7 @@ def test_ten_thousand_tasks_come_in_together_and_are_seen_a_few_at_a_time(home: 
     many.write_text("\n".join(map(json.dumps, lines)))
     # A mistake in the last line leaves nothing behind.
     (tmp_path / "wrong.jsonl").write_text(many.read_text() + '\n{"instruction": 7}')
-    wrong = queue(home, "add", "--file", str(tmp_path / "wrong.jsonl"), "--unsigned")
+    wrong = queue(home, "add", "--file", str(tmp_path / "wrong.jsonl"), "--later")
     assert wrong.code == 1 and "line 10001" in wrong.err and not (home / "ledger.db").exists()
     done = queue(home, "add", "--file", str(many), "--agent", "practice", "--yes")
     assert done.code == 0 and done.out.startswith("Tasks 1–10000 are in line.\nTasks 1–10000: The practice agent may")
@@ -329,7 +331,7 @@ def test_ten_thousand_tasks_come_in_together_and_are_seen_a_few_at_a_time(home: 
 )
 def test_a_file_with_a_mistake_adds_nothing(home: Path, name: str, text: bytes, says: str) -> None:
     (home.parent / name).write_bytes(text)
-    ran = queue(home, "add", "--file", str(home.parent / name), "--unsigned")
+    ran = queue(home, "add", "--file", str(home.parent / name), "--later")
     assert ran.code in (1, 2) and says in ran.err and len(ran.err.splitlines()) == 1, ran
     assert listed(home) == {}
 
@@ -340,7 +342,7 @@ def test_the_file_that_the_readme_shows_is_taken(home: Path) -> None:
     for name in ("shop", "site"):
         repository(home.parent / name)
     (home.parent / "r" / "night.toml").write_text(shown)
-    assert queue(home, "add", "--file", "night.toml", "--unsigned").code == 0
+    assert queue(home, "add", "--file", "night.toml", "--later").code == 0
     told = [(Path(one["repository"]).name, one["needs"], one["wishes"]["budget"]) for one in listed(home).values()]
     assert told == [("r", [], None), ("shop", [1], 2_000_000), ("site", [1], 2_000_000)]
 
@@ -361,6 +363,8 @@ def test_the_line_is_worked_through_in_its_order_and_what_is_added_meanwhile_too
         assert started["title"] == "first"
         assert queue(home, "add", ASKS, "--title", "asks", *PRACTICE).code == 0
         asked = line_.saw("decision", kind="question")
+        first = queue(home, "ls").out.splitlines()[0]
+        assert first.startswith("◆  3") and "asks you" in first and f"footplate answer {asked['id']} CHOICE" in first
         line_.type(f"answer {asked['id']} blue")
         assert line_.code() == 0
         ended = line_.events("ended")
@@ -372,7 +376,7 @@ def test_the_line_is_worked_through_in_its_order_and_what_is_added_meanwhile_too
 
 
 def test_what_is_left_for_the_operator_ends_it_with_3_and_says_so(home: Path) -> None:
-    queue(home, "add", SAYS, "--agent", "practice", "--unsigned")
+    queue(home, "add", SAYS, "--agent", "practice", "--later")
     queue(home, "add", SAYS, "--after", "1", *PRACTICE)
     ran = footplate(home, "queue", "run")
     assert ran.code == 3
@@ -388,7 +392,9 @@ def test_a_task_that_failed_ends_it_with_1_and_waits_for_attention(home: Path) -
     assert "task 1" in told.out and "footplate queue show 1" in told.out
     items = json.loads(footplate(home, "attention", "--json").out)["attention"]
     assert ("task", 1) in [(one["kind"], one["task"]) for one in items]
-    assert queue(home, "accept", "1").out == "Task 1 is done.\n"
+    assert "More on a task: footplate queue show 1" in told.out
+    anew = queue(home, "retry", "1").out
+    assert anew == "Task 1 is in line again, once you agree to new terms: footplate queue agree 1.\n"
     assert "task 1" not in footplate(home, "attention").out
 
 
@@ -403,7 +409,7 @@ def test_who_starts_one_run_begins_no_task(home: Path) -> None:
 
 def test_a_stop_of_all_keeps_the_line_back_until_it_is_let_go(home: Path) -> None:
     queue(home, "add", LONG, *PRACTICE)
-    queue(home, "add", LONG, "--title", "next", *PRACTICE[:-1], "--after", "1", "--unsigned")
+    queue(home, "add", LONG, "--title", "next", *PRACTICE[:-1], "--after", "1", "--later")
     queue(home, "add", LONG, "--title", "beside", *PRACTICE)
     (home / "config.toml").write_text("max_held_sessions = 1\n")
     with working(home) as line_:

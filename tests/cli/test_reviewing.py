@@ -39,6 +39,8 @@ def test_search_is_newest_first_by_fields_and_phrases(ledger: Path, tmp_path: Pa
     hits = json.loads(again.out)["hits"]
     assert found["id"] in [hit["id"] for hit in hits]
     assert all(phrase in hit["text"] for hit in hits if len(hit["text"]) < 4_000)
+    one = footplate(home, "search", f"repo:{name} cart", "--ledger", str(ledger), "--json")
+    assert json.loads(one.out)["hits"], "a whole line of a filter may be one argument"
     assert not home.exists(), "nothing is made where one only looks"
 
 
@@ -47,7 +49,7 @@ def test_search_in_words(ledger: Path, tmp_path: Path) -> None:
     assert said.code == 0 and said.out.startswith("run ") and "cart" in said.out and "\x1b" not in said.out
     assert "These are the newest 3" in said.out and forbidden_in(said.out) == []
     nothing = footplate(tmp_path / "home", "search", "nowhereatall", "--ledger", str(ledger))
-    assert nothing.code == 0 and nothing.out == "Nobody said that, in no run.\n"
+    assert nothing.code == 0 and nothing.out == "Nobody said that in any run.\n"
 
 
 def test_a_bad_filter_is_usage_and_one_sentence(ledger: Path, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_rules_are_kept_listed_and_taken_out(tmp_path: Path) -> None:
         (("add", "allow command ls", "--agent", "nobody"), 2, "nobody"),
         (("add", "allow command ls", "--repo", "."), 1, "not a git repository"),
         (("rm", "x"), 2, "number"),
-        (("rm", "1"), 1, "there are none"),
+        (("rm", "1"), 1, "There is no rule 1; there are none"),
         (("keep", "x"), 2, "ls, add, rm"),
         (("ls", "x"), 2, "nothing after"),
     ],

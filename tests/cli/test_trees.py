@@ -117,5 +117,14 @@ def test_how_a_tree_stands_in_few_words() -> None:
         "2 files changed, 1 commit": TreeView(tree="/t", branch="b", commits=1, changed=2, **bare),  # type: ignore[arg-type]
         "changes not counted": TreeView(tree="/t", branch="b", changed=-1, **bare),  # type: ignore[arg-type]
         "nothing changed": TreeView(tree="/t", branch="b", **bare),  # type: ignore[arg-type]
+        "1 commit, and 2 of run 4 that it was built on": TreeView(
+            tree="/t",
+            branch="b",
+            commits=1,
+            built_on=2,
+            built_on_run=RunId(4),
+            **bare,  # type: ignore[arg-type]
+        ),
+        "nothing of its own, 1 commit that it was built on": TreeView(tree="/t", branch="b", built_on=1, **bare),  # type: ignore[arg-type]
     }
     assert {words: wording_trees.tree_state(view) for words, view in views.items()} == {one: one for one in views}

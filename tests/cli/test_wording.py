@@ -192,7 +192,8 @@ def test_the_terms_are_one_sentence_with_all_that_matters() -> None:
     terms = made_terms(working_seconds=3600)
     assert wording.terms_sentence(terms, NOW) == (
         f"Claude Code may work in /srv/orders on a new tree from a1b2c3d until {wording.clock(NOW + 7_200_000)}, "
-        "for at most 5.00 USD, 40 turns and 60m of work, asking you before each command."
+        "for at most 5.00 USD, 40 turns and 60m of work, "
+        "asking you before commands and edits that its own rules do not let through."
     )
     assert wording.forbidden_in(wording.terms_sentence(terms, NOW)) == []
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coordinator import checkresults, checkruns, leftwork
-from coordinator.api import Finish, Proposal, Propose, Started, StartRun, Stop
+from coordinator.api import CheckAgain, Finish, Proposal, Propose, Started, StartRun, Stop
 from coordinator.checkresults import Standing
 from coordinator.checktypes import GOING_ON, CheckState, CheckView, RepositoryChecks
 from coordinator.redaction import MARK, Redactor
@@ -147,7 +147,8 @@ async def test_a_console_that_goes_ends_its_checks_and_they_can_be_run_again(tmp
         wanted = await house.ledger.read(look)
         assert isinstance(wanted, checkruns.Wanted) and len(wanted.checks.commands) == 2
         pid.unlink()
-        house.checks.begin(wanted)
+        begun_again = await held.do(CheckAgain(run=run))
+        assert not isinstance(begun_again, Refusal), begun_again
         await eventually(lambda: pid.exists() and pid.read_text().strip())
         ended = await held.do(Stop(run=run))
         assert not isinstance(ended, Refusal), "the operator ends them as he ends a run"

@@ -16,6 +16,7 @@ import pytest
 from coordinator import discarding, disposing, landing, recording, worktree
 from coordinator.gitfacts import RepositoryFacts
 from coordinator.githelper import look_at_repository
+from coordinator.tasks import result
 from coordinator.terms import TreeKind
 from coordinator.treetypes import KEPT, Disposal, Disposed, TreeView
 from coordinator.worktree import PreparedTree
@@ -130,6 +131,20 @@ async def test_a_merge_takes_all_of_it_committed_or_not(tmp_path: Path) -> None:
         assert (await run.view()).landed
         await run.refused(D.MERGE, R.NOTHING_TO_LAND)
         assert await run.kinds() == ["tree.asked", "tree.merged", "tree.asked"]
+
+
+async def test_what_it_was_built_on_is_counted_and_named(tmp_path: Path) -> None:
+    """The target lacks what another run came to, at which this one began."""
+    async with ended(tmp_path) as run:
+        own = run.commit(run.tree, a_txt="other work")
+        kept = await result.keep_result(run.tree, RunId(7), now=NOON)
+        assert kept == own
+        await run.ledger.transaction(lambda tx: tx.conn.execute("UPDATE runs SET head = ?", (own,)))
+        run.commit(run.tree, b_txt="its own")
+        view = await run.view()
+        assert (view.commits, view.built_on, view.built_on_run) == (1, 1, 7)
+        git(run.top, "merge", "-q", own)
+        assert (await run.view()).built_on == 0
 
 
 async def test_nothing_else_meanwhile_is_a_step_forward(tmp_path: Path) -> None:

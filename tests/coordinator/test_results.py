@@ -73,8 +73,10 @@ async def test_a_new_tree_begins_at_what_was_agreed_to(tmp_path: Path) -> None:
     tree = repository(tmp_path / "tree", {"a": "1\n"})
     head = git(tree, "rev-parse", "HEAD")
     (tree / "b").write_text("of the run before\n")
-    commit = await keep_result(tree, RunId(1), now=NOW)
+    commit = await keep_result(tree, RunId(1), now=NOW, title="Write b…")
     assert isinstance(commit, str)
+    assert git(tree, "log", "-1", "--format=%s", commit) == "Write b", "no mark of having been cut"
+    assert await result.run_at(tree, commit) == 1 and await result.run_at(tree, head) is None
     (tree / "b").unlink()
     async with holding(tmp_path) as held:
         hello = "go " + script({"text": "hello"})

@@ -22,7 +22,7 @@ from coordinator.review.importing.files import Found, Problem, Session, Trouble
 from coordinator.review.importing.helpers import HelperNotes
 from coordinator.review.importing.reading import House, SessionReading, Standing
 from coordinator.review.importing.writing import Writer
-from store import entries, identity, imported, imports, incarnations
+from store import custody, entries, identity, imported, imports, incarnations
 from store.bulk import BulkLedger
 from store.db import read_ledger
 from store.imports import Import
@@ -58,6 +58,16 @@ class Progress:
     turns: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldAlready:
+    """A session that is in the ledger as Footplate itself held it: a second time would be its words and money twice."""
+
+    path: Path
+    native_id: str
+    runs: tuple[RunId, ...]
+    """In which it was held, oldest first."""
+
+
 @dataclass(slots=True)
 class Report:
     files: int = 0
@@ -70,6 +80,7 @@ class Report:
     events: int = 0
     shared: int = 0
     unknown: int = 0
+    held: list[HeldAlready] = field(default_factory=list)
     torn: list[Path] = field(default_factory=list)
     unpriced: int = 0
     micro_usd: int = 0
@@ -166,9 +177,15 @@ class Importer:
         self._total, self._count = sum(one.size for one in wanted), len(wanted)
         writer = Writer(ledger, look, self._told)
         helpers, house = HelperNotes(look), self._house(look)
+        tx = look()
+        held = {} if tx is None else custody.conversations(tx)
         for one in files.in_order(wanted, files.look_into):
             if isinstance(one, Problem):
                 self.report.problems.append(one)
+            elif runs := held.get(one.begun.native_id):
+                known = HeldAlready(path=one.file.path, native_id=one.begun.native_id, runs=runs)
+                self.report.held.append(known)
+                self.report.bytes += one.file.size
             else:
                 self._session(one, writer, house, helpers, look)
             self._done_files += 1

@@ -54,8 +54,12 @@ async def test_a_task_is_run_and_done(tmp_path: Path) -> None:
         assert agreed is not None and agreed.state is SeriesState.CLOSED
         view = await held.until(run.id, lambda v: v.outcome is not None)
         assert (view.task, view.attempt, view.attempts) == (id, 1, 3)
-        summary = held.coordinator.snapshot().queue
-        assert (summary.waiting, summary.working, summary.needs_operator) == (0, 0, 0)
+
+        def nothing_left() -> bool:
+            summary = held.coordinator.snapshot().queue
+            return (summary.waiting, summary.working, summary.needs_operator) == (0, 0, 0)
+
+        await eventually(nothing_left)
         await at_rest(held)
 
 

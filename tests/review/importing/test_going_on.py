@@ -9,8 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from app import wording_importing
+from coordinator import prices
+from coordinator.clock import RealClock
 from coordinator.review.importing import writing
-from store import bulk
+from store import bulk, custody
+from store.bulk import BulkLedger
+from store.open import Opening
+from store.refusal import Refusal
+from store.tx import Tx
 from tests.bench.bench_import import claude_lines, write as write_bulk
 from tests.review.importing.made import (
     DATA,
@@ -27,7 +34,10 @@ from tests.review.importing.made import (
     words,
     write,
 )
+from tests.store.scenes import held, register
 from tests.waiting import wait_until
+
+LATER = "1a2b3c4d-0000-4000-8000-000000000008"
 
 
 def cut_off(ledger: Path, source: Path, commits: int, monkeypatch: pytest.MonkeyPatch) -> bool:
@@ -292,3 +302,30 @@ def test_a_ledger_that_is_busy_is_waited_for(tmp_path: Path, monkeypatch: pytest
         holder.stdout.close()
     assert len(tries) >= 3
     assert told(ledger, "SELECT count(*) FROM turns WHERE run = 2") == [(4,)]
+
+
+def test_a_conversation_that_was_held_here_is_not_taken_a_second_time(tmp_path: Path) -> None:
+    """Also the one that it was in before it went over into another one; what was never held comes in."""
+    ledger, files = tmp_path / "ledger.db", tmp_path / "files"
+    imported(ledger, conversation().write(files))
+    opening = Opening(
+        path=ledger, now=RealClock().now, machine="machine-1", ledger_id=lambda: "x", live_elsewhere=lambda: False
+    )
+    with BulkLedger.opened(opening) as writing_to:
+
+        def hold(tx: Tx) -> None:
+            register(tx)
+            run, id = held(tx, native_id=OTHER)
+            assert not isinstance(custody.set_native(tx, id=id, native_id=LATER), Refusal)
+            assert custody.fence(tx, id=id, reason="stopped") is not None and run.id == 2
+
+        writing_to.write(hold)
+    before = content(ledger)
+    for session in (OTHER, LATER):
+        conversation(session).write(files)
+    report = imported(ledger, files)
+    assert sorted((one.native_id, one.runs) for one in report.held) == [(OTHER, (2,)), (LATER, (2,))]
+    assert content(ledger) == before and report.made == [] and report.unchanged == 1
+    said = wording_importing.summary(report, prices.built_in(), dry=False)
+    assert "2 sessions are here already, held by Footplate as run 2." in said
+    assert len(imported(ledger, files, DATA / "claude-197").made) == 2 and difference(ledger) is None
