@@ -80,10 +80,21 @@ class Answering:
             self._deeds.drive.say(f"{one.text}: a lists it, x there puts it away")
         elif session_of(self._deeds.drive.snapshot, one.run) is None:
             self._deeds.drive.say(f"run {one.run} is not in the list: footplate show {one.run} tells of it")
+        elif elsewhere := self._held_elsewhere(one):
+            await self.go_to_waiting(one.run)
+            self._deeds.drive.say(elsewhere)
         else:
             await self.go_to_waiting(one.run, one.decision)
             if not self._deeds.drive.card.shown:
                 self._deeds.drive.say(f"{kind_words(one)}: {one.text}")
+
+    def _held_elsewhere(self, one: Waiting) -> str:
+        """Where to answer what another console's session asks; '' of one of this console's."""
+        session = session_of(self._deeds.drive.snapshot, one.run)
+        if session is None or not foreign(session):
+            return ""
+        here = f", or footplate answer {one.decision} 1" if one.decision is not None else ""
+        return f"Run {session.run} is held by another console: answer there{here}"
 
     async def go_to_waiting(self, run: RunId, decision: DecisionId | None = None) -> None:
         self._remember_focus()

@@ -22,8 +22,9 @@ SAVE_LONG_AFTER = 2.0
 _LONG = 64 * 1024
 
 
-def key_of(run: RunId | None) -> str:
-    return "start" if run is None else f"run:{run}"
+def key_of(run: RunId | None, repository: str) -> str:
+    """By session; of the start form by ``repository``: what is to be done in one is not meant for another."""
+    return f"start:{repository}" if run is None else f"run:{run}"
 
 
 class Drafts:
@@ -36,10 +37,16 @@ class Drafts:
         self._timed = ""
         """The draft that the timer will save."""
         self._here = ""
+        self._repository = ""
+
+    def _key(self, run: RunId | None) -> str:
+        # Where this console was opened first stays its place, whatever is learnt of it later.
+        self._repository = self._repository or self._deeds.repository
+        return key_of(run, self._repository)
 
     def leave(self, run: RunId | None) -> None:
         """Keep what is in the composer for the session that it belongs to."""
-        if self._here != key_of(run):
+        if self._here != self._key(run):
             return
         text = self._deeds.drive.composer.text
         if text or self._here in self._texts:
@@ -47,7 +54,7 @@ class Drafts:
         self._save(self._here)
 
     def arrive(self, run: RunId | None) -> None:
-        self._here = key_of(run)
+        self._here = self._key(run)
         known = self._texts.get(self._here)
         self._deeds.drive.composer.set_text(known or "")
         if known is None:
@@ -84,7 +91,7 @@ class Drafts:
 
     def sent(self, run: RunId | None, text: str) -> None:
         """This text has gone; what was typed after it stays."""
-        key = key_of(run)
+        key = self._key(run)
         composer = self._deeds.drive.composer
         if self._here == key:
             now = composer.text
@@ -114,7 +121,7 @@ class Drafts:
         if done:
             self._texts[borrowed] = ""
         self._save(borrowed)
-        self._here = key_of(run)
+        self._here = self._key(run)
         draft = self._texts.get(self._here, "")
         composer = self._deeds.drive.composer
         composer.begin_anew()

@@ -16,6 +16,8 @@ from store.vocab import Millis
 if TYPE_CHECKING:
     from app.console.deeds import Deeds
 
+NO_ABSENCE = 60_000
+"""Milliseconds. Who comes back sooner went from one command to the next: they were not away."""
 READ = 1.0
 """Seconds that the block stays at least, with the operator there."""
 
@@ -46,7 +48,7 @@ class Returning:
         snapshot = self._drive.snapshot
         since = snapshot.last_here
         self._was_paused = bool(paused(snapshot))
-        if since is None or not happened(snapshot, since):
+        if since is None or self._drive.now - since < NO_ABSENCE or not happened(snapshot, since):
             return
         self._last = Away(since=since, back=self._drive.now)
         self._back_at = self._deeds.app.options.monotonic()

@@ -71,8 +71,13 @@ class SessionDeeds:
         await self._deeds.order_and_say(Finish(run=session.run), f"{session.run} ends well after its turn")
 
     async def _details(self, session: SessionView) -> None:
-        self._deeds.app.push_screen(Details(session, self._drive.now, self._deeds.app.options.home))
+        sheet = Details(session, self._drive.now, self._deeds.app.options.home)
+        self._deeds.app.push_screen(sheet, self._on_from_details)
         self._deeds.spawn(self._deeds.quietly(LookAtProcesses(run=session.run)), aside=True)
+
+    def _on_from_details(self, action: str | None) -> None:
+        if action is not None:
+            self._deeds.spawn(self._deeds.do(action))
 
     async def _terminal(self, session: SessionView) -> None:
         run, terminal = session.run, self._deeds.app.backend.terminal(session.run)

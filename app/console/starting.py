@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from app.console.screens.fields import Field, Fields
 from app.console.screens.reading import Rules
+from app.console.views.actions import cannot_start
 from app.console.views.attaching import as_text_words, with_brief_words
 from app.console.views.ink import one_line
 from app.wording import money, sentence, why_not
@@ -15,7 +16,7 @@ from coordinator.api import Proposal, Propose, Started, StartRun
 from coordinator.standing import parse_all
 from coordinator.terms import PRESETS, Terms, TreeKind
 from store.refusal import Refusal
-from store.vocab import MicroUsd, RunId
+from store.vocab import MicroUsd, RefusalReason, RunId
 
 if TYPE_CHECKING:
     from app.console.deeds import Deeds
@@ -82,9 +83,10 @@ class Starting:
         if not text.strip():
             self._deeds.drive.say("say first what is to be done")
             return
-        repository = self._deeds.drive.snapshot.repository
-        if repository is not None and repository.problem is not None:
-            self._deeds.drive.say(sentence(repository.problem))
+        problem = cannot_start(self._deeds.drive.snapshot)
+        # A first commit may have been made meanwhile: of that the coordinator is asked.
+        if problem is not None and problem.reason is not RefusalReason.NO_COMMIT:
+            self._deeds.drive.say(sentence(problem))
             return
         self._named = self._deeds.attaching.named()
         await self._propose(text)

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from app.console.screens.tour import Tour
-from app.console.views.standing import ended
+from app.console.views.actions import cannot_start, why_dead
+from store.vocab import RunId
 
 if TYPE_CHECKING:
     from app.console.deeds import Deeds
@@ -24,6 +25,8 @@ class Touring:
         """A console was opened."""
         options, snapshot = self._deeds.app.options, self._deeds.drive.snapshot
         new_here = not snapshot.sessions and snapshot.last_here is None and not options.brief and options.run is None
+        # Where nothing can start, why is what must be read first.
+        new_here = new_here and cannot_start(snapshot) is None
         if options.tour or (new_here and options.toured is not None and not options.toured.exists()):
             # Behind the first frame: the console is seen before what explains it.
             self._deeds.drive.call_after_refresh(self._first)
@@ -34,14 +37,16 @@ class Touring:
 
     def _open(self) -> None:
         app = self._deeds.app
-        app.push_screen(Tour(app.table, self._deeds.drive.composer.put_pasted, held=self._held))
+        app.push_screen(Tour(app.table, self._deeds.drive.composer.put_pasted, stops=self._stops))
         if app.options.toured is not None:
             # Where it cannot be noted it is shown once more, which hurts nobody.
             with contextlib.suppress(OSError):
                 app.options.toured.touch(mode=0o600)
 
-    def _held(self) -> bool:
-        return any(not ended(one) for one in self._deeds.drive.snapshot.sessions)
+    def _stops(self) -> RunId | None:
+        """The session in view, if a stop would end it."""
+        drive = self._deeds.drive
+        return drive.run_in_view if why_dead("stop", drive.situation()) is None else None
 
     async def _show(self) -> None:
         self._open()

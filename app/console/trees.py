@@ -11,14 +11,14 @@ from app.console.screens.choose import Choose, Row
 from app.console.views.ink import literal, one_line
 from app.wording import sentence
 from app.wording_trees import disposed_words, in_short, tree_state
-from coordinator.api import Disposal, Disposed, DisposeOfTree, LookAtTree, SessionView, TreeView
+from coordinator.api import CheckAgain, Disposal, Disposed, DisposeOfTree, LookAtTree, SessionView, TreeView
 from store.refusal import Refusal
 
 if TYPE_CHECKING:
     from app.console.deeds import Deeds
     from app.console.sessiondeeds import SessionAct
 
-SHELL = "shell"
+SHELL, CHECK = "shell", "check"
 
 
 def rows_of(view: TreeView) -> tuple[Row, ...]:
@@ -31,11 +31,13 @@ def rows_of(view: TreeView) -> tuple[Row, ...]:
     onto = onto or (f"{target} has all of it" if view.landed else None)
     onto = onto or (None if view.changed or view.commits else "nothing was changed")
     kept = gone or (None if view.changed else "all of it is committed there")
+    away = "its tree is not there any more"
     rows = [
         Row(value=Disposal.KEEP, label=f"keep it: commit what is not committed, on {branch}", dead=kept),
         Row(value=Disposal.MERGE, label=f"merge {branch} into {target or 'the branch of the repository'}", dead=onto),
         Row(value=Disposal.PICK, label=f"pick its commits, one by one, onto {target or 'that branch'}", dead=onto),
-        Row(value=SHELL, label="a shell in its tree", dead=None if view.tree else "its tree is not there any more"),
+        Row(value=SHELL, label="a shell in its tree", dead=None if view.tree else away),
+        Row(value=CHECK, label="run its checks again", dead=None if view.tree else away),
         Row(value=Disposal.DISCARD, label="discard it; asks again, and it can be restored for 30 days", dead=gone),
     ]
     return tuple(rows)
@@ -64,6 +66,10 @@ class Trees:
                 return
             case "shell":
                 self._deeds.spawn(self._shell(view), aside=True)
+            case "check":
+                order = CheckAgain(run=view.run)
+                said = f"the checks of {view.run} run again"
+                self._deeds.spawn(self._check(order, said), aside=True)
             case Disposal.DISCARD:
                 self._ask_again(view)
             case _:
@@ -91,6 +97,9 @@ class Trees:
             self._deeds.say(sentence(reply))
         elif isinstance(reply, Disposed):
             self._deeds.drive.say(one_line(disposed_words(reply)), "grey")
+
+    async def _check(self, order: CheckAgain, said: str) -> None:
+        await self._deeds.order_and_say(order, said)
 
     async def _shell(self, view: TreeView) -> None:
         ended = await lend(self._deeds, [os.environ.get("SHELL") or "/bin/sh"], cwd=view.tree)

@@ -109,7 +109,10 @@ async def test_a_console_that_is_opened_again_tells_what_happened_and_steals_no_
 
 
 async def test_a_first_console_and_a_quiet_night_tell_nothing() -> None:
-    for snapshot in (worked(), replace(worked(), last_here=ago(MINUTE))):
+    just_ended = make_turn(2, ended_at=ago(2_000), cost=MicroUsd(0))
+    soon = make_session(12, group=Group.YOUR_MOVE, turns=(just_ended,), in_flight=None)
+    soon_back = make_snapshot(soon, last_here=ago(5_000))
+    for snapshot in (worked(), replace(worked(), last_here=ago(MINUTE)), soon_back):
         async with console(snapshot) as (app, pilot, _):
             assert app.drive.away_block.rows == ()
             await alone(app, pilot, "escape")

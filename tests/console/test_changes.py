@@ -277,6 +277,7 @@ def test_a_long_diff_is_laid_out_so_far_and_says_so() -> None:
         (file("logo.png", "A", None, None), "no text, or too large"),
         (file("a.py", "M", 5, 1), "were not kept"),
         (file("a.py", "M", 0, 0), "are the same"),
+        (file("a.py", "A", 0, 0), "an empty file"),
     ],
 )
 def test_where_there_are_no_lines_it_is_said_why(one: object, words: str) -> None:

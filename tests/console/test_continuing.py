@@ -82,6 +82,21 @@ async def test_the_terms_are_for_what_is_written_and_for_the_session_in_view() -
         assert app.drive.terms.proposal is None and not backend.given(StartRun)
 
 
+async def test_on_a_small_screen_the_terms_their_keys_and_the_text_are_whole() -> None:
+    options = ConsoleOptions(home="/home/mara", run=OVER)
+    async with console(make_snapshot(stopped(), checkout()), (80, 24), options) as (app, pilot, backend):
+        await typed(app, pilot, "now the docs")
+        await alone(app, pilot, "enter")
+        await shown(app, backend)
+        await settled(pilot)
+        drive = app.drive
+        assert "every field" in " ".join(map(plain, drive.terms.rows))
+        for part in (drive.terms, drive.composer):
+            whole = drive.get_widget_by_id("centre").content_region.contains_region(part.region)
+            assert whole and part.size.height, part
+        assert drive.terms.size.height == len(drive.terms.rows)
+
+
 async def test_the_form_chooses_the_conversation() -> None:
     async with on_the_ended_one() as (app, pilot, backend):
         await typed(app, pilot, "again")
@@ -119,5 +134,5 @@ def test_the_key_says_why_it_is_dead() -> None:
     assert why(stopped()) is None
     assert why(checkout()) == "12 has not ended: just write to it"
     assert "Run 7 is ending" in (why(stopped(custody=CustodyState.FENCING)) or "")
-    last = plain(ended_lines(stopped(), 80, 12, Glyphs())[-1])
-    assert "c continue" in last
+    said = " ".join(map(plain, ended_lines(stopped(), 80, 12, Glyphs())))
+    assert "c continue" in said

@@ -3,6 +3,9 @@
 import pytest
 
 from app.console.keys import Where
+from app.console.options import ConsoleOptions
+from app.console.screens.changes import ChangesSheet
+from app.console.screens.reading import Details
 from app.console.views.actions import Situation, hints, hints_line
 from app.console.views.bars import console_title
 from app.console.views.details import details_lines
@@ -10,10 +13,16 @@ from app.console.views.ending import ended_lines, report_lines
 from app.console.views.glyphs import UNICODE
 from app.console.views.ink import cells, plain
 from app.console.views.lists import strip_line
+from app.wording import sentence
+from coordinator.api import AttentionView, Propose
 from coordinator.custody.types import EndedProcess
-from store.vocab import RunId
+from store.refusal import Refusal
+from store.vocab import AttentionKind, RefusalReason, RunId, TaskId
+from tests.console.driving import alone, settled, typed
+from tests.console.opened import console
 from tests.console.scenes import checkout, receipt, stopped
 from tests.fakes.backend import NOW, make_session, make_snapshot
+from tests.waiting import eventually
 
 
 def process(name: str, step: str, **changes: object) -> EndedProcess:
@@ -23,11 +32,16 @@ def process(name: str, step: str, **changes: object) -> EndedProcess:
 
 @pytest.mark.parametrize("letters", [True, False])
 def test_where_to_go_from_an_end_fits_on_a_small_screen(letters: bool) -> None:
-    row = plain(ended_lines(stopped(), 77, 8, UNICODE, letters=letters)[-1]).rstrip()
-    assert cells(row) <= 77
-    for words in ("c continue", "l stop report", "s new session", "v all sessions"):
-        assert words in row
-    assert row.strip().startswith("c continue" if letters else "Esc, then one of: c continue")
+    for width in (77, 58):
+        rows = [plain(row).rstrip() for row in ended_lines(stopped(), width, 8, UNICODE, letters=letters)[-2:]]
+        assert all(cells(row) <= width for row in rows)
+        said = "  ".join(row.strip() for row in rows)
+        for words in ("c continue", "d what changed", "B keep or merge", "l stop report", "s new session"):
+            assert words in said, width
+        assert ("v all sessions" in said) is (letters or width == 77)
+        assert said.startswith("c continue" if letters else "Esc, then one of:  c continue")
+    mine = " ".join(map(plain, ended_lines(stopped(in_place=True), 77, 8, UNICODE)))
+    assert "B keep" not in mine and "d what changed" in mine, "what was done in place has no tree of its own"
 
 
 def test_the_stop_report_is_where_its_key_leads() -> None:
@@ -35,6 +49,33 @@ def test_the_stop_report_is_where_its_key_leads() -> None:
     assert headings[0] == "STOP REPORT" and headings.count("STOP REPORT") == 1
     at = Situation(snapshot=make_snapshot(stopped()), run=stopped().run, focus=Where.KEYS)
     assert ("l", "stop report") in hints(at)
+
+
+async def test_from_the_details_what_changed_is_a_key_away() -> None:
+    options = ConsoleOptions(home="/home/mara", run=stopped().run)
+    async with console(make_snapshot(stopped()), options=options) as (app, pilot, _):
+        await alone(app, pilot, "escape")
+        await alone(app, pilot, "l")
+        assert isinstance(app.screen, Details) and "d what changed" in plain(app.screen.foot_lines.rows[0])
+        await alone(app, pilot, "d")
+        await eventually(lambda: isinstance(app.screen, ChangesSheet))
+
+
+async def test_what_can_be_done_about_a_refusal_is_not_cut_off_on_a_small_screen() -> None:
+    no_commit = Refusal(RefusalReason.NO_COMMIT, {"path": "/tmp/stranger/nocommit"})
+    task = AttentionView(id=1, run=None, kind=AttentionKind.TASK, text="w" * 90, since=NOW, task=TaskId(3))
+    async with console(make_snapshot(attention=(task,)), (80, 24)) as (app, pilot, backend):
+        backend.replies[Propose] = no_commit
+        status = app.drive.status
+        assert plain(status.rows[0]).rstrip().endswith("(Q shows the task)") and cells(status.rows[0]) <= 78
+        await typed(app, pilot, "mend it")
+        await alone(app, pilot, "enter")
+        await eventually(lambda: "no commit yet" in app.drive.said.text)
+        await settled(pilot)
+        assert " ".join(plain(row).strip() for row in status.rows) == sentence(no_commit)
+        assert status.size.height == len(status.rows) > 1
+        await typed(app, pilot, "!")
+        assert status.size.height == 1, "and the room is given back"
 
 
 def test_a_stop_report_is_a_table() -> None:

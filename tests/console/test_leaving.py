@@ -12,6 +12,7 @@ from coordinator.api import (
     Finish,
     Interrupt,
     LeaveAll,
+    QueueSummary,
     Resume,
     Say,
     Stop,
@@ -78,9 +79,12 @@ async def test_stop_works_under_a_sheet() -> None:
 
 async def test_stop_all_lists_first() -> None:
     async with console(full()) as (app, pilot, backend):
+        backend.change(queue=QueueSummary(waiting=3))
         await alone(app, pilot, "ctrl+p")
         await pilot.press("ctrl+right_square_bracket")
-        await eventually(lambda: isinstance(app.screen, StopAllSheet))
+        await eventually(lambda: isinstance(app.screen, StopAllSheet) and app.screen.list.rows)
+        assert isinstance(app.screen, StopAllSheet)
+        assert "also keeps back the line: 3 tasks" in " ".join(map(plain, app.screen.list.rows))
         # The repeats of a held key, whatever the machine took to show the list.
         burst(app, *["ctrl+right_square_bracket"] * 3, at=app.pressed_at + 0.1)
         await settled(pilot)

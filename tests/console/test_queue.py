@@ -210,6 +210,15 @@ async def test_the_oldest_thing_comes_first_whatever_it_is_and_the_next_press_go
         assert "told" in app.drive.said.text, "and round again"
 
 
+async def test_what_another_console_s_agent_asks_is_said_with_where_to_answer() -> None:
+    asked = make_decision(11, title="Write a file?", subject="--- /tmp/a\n+++ /tmp/a\n@@ -0,0 +1 @@\n+a", input={})
+    theirs = make_session(4, "theirs", owner="mara's other console", group=Group.NEEDS_YOU, decisions=(asked,))
+    async with console(make_snapshot(make_session(1), theirs)) as (app, pilot, _):
+        await alone(app, pilot, "ctrl+o")
+        said = "Run 4 is held by another console: answer there, or footplate answer 11 1"
+        assert app.drive.said.text == said and app.drive.run_in_view == 4 and not app.drive.card.shown
+
+
 async def test_nothing_to_go_to_says_what_else_there_is() -> None:
     async with console(make_snapshot(make_session(1))) as (app, pilot, _):
         await alone(app, pilot, "ctrl+o")

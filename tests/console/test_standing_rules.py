@@ -41,7 +41,7 @@ def test_the_sentence_says_how_many_and_each_stands_below_it() -> None:
     made = proposal(old, new, new=(new,), gone=(gone,))
     assert "but for what 2 standing rules answer." in terms_sentence(made.terms, NOW)
     assert "but for what 1 standing rule answers." in terms_sentence(make_terms(rules=(new,)), NOW)
-    assert "rule" not in terms_sentence(make_terms(), NOW)
+    assert "standing rule" not in terms_sentence(make_terms(), NOW)
     rows = lines(made)
     at = rows.index(("new: deny edits of docs/**", "amber"))
     assert rows[at + 1 : at + 3] == [

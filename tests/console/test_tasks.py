@@ -7,6 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from app.console.app import FootplateApp
+from app.console.options import ConsoleOptions
 from app.console.screens.changes import ChangesSheet
 from app.console.screens.queue import Queue
 from app.console.screens.taskform import TaskForm
@@ -22,6 +23,7 @@ from coordinator.api import (
     AddTasks,
     Done,
     EditTask,
+    Group,
     HoldLine,
     HoldTask,
     NewTask,
@@ -40,7 +42,7 @@ from coordinator.api import (
     Wishes,
 )
 from store.refusal import Refusal
-from store.vocab import MicroUsd, RefusalReason, TaskId, TaskState
+from store.vocab import MicroUsd, RefusalReason, RunId, RunOutcome, TaskId, TaskState
 from tests.console.driving import alone, burst, quiet, settled, typed
 from tests.console.hostile import HOSTILE, Spoiler, faults, screen_rows
 from tests.console.opened import console
@@ -59,13 +61,14 @@ from tests.console.tasks import (
     UNSIGNED,
     make_queue,
     make_series,
+    make_task,
     opened_tasks,
     panel,
     proposing,
     shown,
     with_tasks,
 )
-from tests.fakes.backend import NOW, FakeBackend
+from tests.fakes.backend import NOW, FakeBackend, make_session, make_snapshot
 from tests.waiting import eventually
 
 SIZES = ((80, 24), (120, 40), (200, 50))
@@ -347,6 +350,32 @@ async def test_a_filter_narrows_and_escape_shows_all_again() -> None:
         assert len(panel(app).tasks) == len(TASKS) and panel(app).lit == 14
         await alone(app, pilot, "escape")
         assert app.screen is app.drive and not isinstance(app.screen, ChangesSheet)
+
+
+async def test_one_whose_agent_asks_stands_where_it_needs_you_and_is_come_to_first() -> None:
+    working = make_task(20, "asks", TaskState.WORKING, runs=(RunId(12),))
+    other = make_task(21, "works", TaskState.WORKING, runs=(RunId(13),))
+    done = make_task(22, "done", TaskState.DONE, runs=(RunId(7),), ended_at=NOW)
+    over = make_session(7, "done", group=Group.ENDED, outcome=RunOutcome.FINISHED, task=TaskId(22))
+    asks = make_session(12, "asks", group=Group.NEEDS_YOU, task=TaskId(20))
+    snapshot = make_snapshot(over, asks, make_session(13, "works", task=TaskId(21)))
+    options = ConsoleOptions(home="/home/mara", run=RunId(7))
+    async with console(snapshot, (120, 34), options=options) as (app, pilot, backend):
+        backend.replies[ReadQueue] = QueueView(
+            tasks=(other, working, done), counts={TaskState.WORKING: 2, TaskState.DONE: 1}
+        )
+        await alone(app, pilot, "escape")
+        await alone(app, pilot, "Q")
+        await eventually(lambda: isinstance(app.screen, TasksSheet) and panel(app).settled)
+        await settled(pilot)
+        rows = [plain(row) for row in panel(app).list.rows]
+        said = [row.split("  ")[0].strip() for row in rows]
+        assert "NEEDS YOU 1" in said and "WORKING 1" in said
+        first = rows[said.index("NEEDS YOU 1") + 1]
+        assert "◆ 20 asks" in first and "session 12 asks you" in first
+        assert "Its agent asks you" in " ".join(plain(row) for row in panel(app).facts.rows)
+        assert panel(app).lit == 20, "not the one that is done, whose session was in view"
+        assert "1 needs you · 1 at work" in plain(panel(app).head_lines.rows[0])
 
 
 # ---------------------------------------------------------------------------------------------------------------- pure

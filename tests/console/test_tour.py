@@ -12,13 +12,14 @@ from app.console.keymap import with_keymap
 from app.console.options import ConsoleOptions
 from app.console.screens.tour import Tour
 from app.console.views.glyphs import UNICODE
+from app.console.views.ink import plain
 from app.console.views.start import empty_lines
 from app.console.views.tour import STEPS, short_lines, step_lines
 from app.wording import forbidden_in
 from coordinator import profiles
-from coordinator.api import ConsoleSnapshot, Stop
+from coordinator.api import ConsoleSnapshot, Group, Stop
 from store.refusal import Refusal
-from store.vocab import RefusalReason
+from store.vocab import RefusalReason, RunOutcome
 from tests.console.driving import alone, burst, settled, typed
 from tests.console.opened import console
 from tests.fakes.backend import ago, make_session, make_snapshot
@@ -101,9 +102,38 @@ async def test_a_stop_is_a_stop_where_something_is_held(tmp_path: Path) -> None:
         for _ in range(3):
             await alone(app, pilot, "right")
         assert STEPS[tour.at].action == "stop"
+        foot = plain(tour.foot_lines.rows[0])
+        assert "Enter goes on" in foot and "^\\ here stops 1" in foot and "^\\ or Enter" not in foot
         await alone(app, pilot, "ctrl+backslash")
         await eventually(lambda: [one.run for one in backend.given(Stop)] == [1])
         assert tour.at == 3
+        for at, key in enumerate(("right", "ctrl+p", "ctrl+q"), start=3):
+            assert tour_of(app) is tour and tour.at == at
+            await alone(app, pilot, key)
+        assert tour_of(app) is None and app.screen is app.drive and app.is_running, "no other key does what it names"
+
+
+async def test_a_stop_only_goes_on_where_no_session_is_in_view(tmp_path: Path) -> None:
+    gone = make_session(1, "one", group=Group.ENDED, outcome=RunOutcome.FINISHED)
+    async with console(make_snapshot(gone), options=new_here(tmp_path, tour=True)) as (app, pilot, backend):
+        tour = await shown(app)
+        for _ in range(3):
+            await alone(app, pilot, "right")
+        assert "^\\ or Enter goes on" in plain(tour.foot_lines.rows[0])
+        await alone(app, pilot, "ctrl+backslash")
+        assert tour.at == 4 and backend.given(Stop) == []
+
+
+async def test_why_nothing_can_start_is_not_covered_by_it(tmp_path: Path) -> None:
+    here = make_snapshot()
+    assert here.repository is not None
+    nowhere = Refusal(RefusalReason.NOT_A_REPOSITORY, {"path": "/tmp"})
+    snapshot = replace(here, repository=replace(here.repository, problem=nowhere))
+    async with console(snapshot, options=new_here(tmp_path)) as (app, pilot, _):
+        await settled(pilot)
+        assert tour_of(app) is None and not (tmp_path / "toured").exists()
+        hints = "\n".join(map(plain, app.drive.hints.rows))
+        assert "show the terms" not in hints and "Esc keys" in hints
 
 
 def test_it_names_the_operator_s_own_keys_in_words_for_people() -> None:

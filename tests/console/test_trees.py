@@ -10,7 +10,7 @@ from app.console.options import ConsoleOptions
 from app.console.screens.choose import Choose
 from app.console.trees import rows_of
 from app.console.views.actions import Situation, why_dead
-from coordinator.api import Disposal, Disposed, DisposeOfTree, LookAtTree, TreeView
+from coordinator.api import CheckAgain, Disposal, Disposed, DisposeOfTree, Done, LookAtTree, TreeView
 from store.refusal import Refusal
 from store.vocab import Millis, RefusalReason, RunId
 from tests.console.driving import alone
@@ -48,14 +48,14 @@ async def test_it_is_merged_by_its_key_and_discarded_only_by_a_second_one() -> N
 
         await alone(app, pilot, "B")
         await eventually(lambda: isinstance(app.screen, Choose))
-        await pilot.press("down", "down", "down", "down", "enter")
+        await pilot.press("down", "down", "down", "down", "down", "enter")
         await eventually(lambda: isinstance(app.screen, Choose) and "Discard what 7 left?" in app.screen.heading)
         await pilot.press("enter")  # what is lit first leaves it
         await eventually(lambda: not isinstance(app.screen, Choose))
         assert len(backend.given(DisposeOfTree)) == 1
         await alone(app, pilot, "B")
         await eventually(lambda: isinstance(app.screen, Choose))
-        await pilot.press("down", "down", "down", "down", "enter")
+        await pilot.press("down", "down", "down", "down", "down", "enter")
         await eventually(lambda: isinstance(app.screen, Choose) and "Discard what 7 left?" in app.screen.heading)
         await pilot.press("down", "enter")
         await eventually(lambda: len(backend.given(DisposeOfTree)) == 2)
@@ -82,10 +82,10 @@ async def test_a_refusal_is_said_in_its_sentence() -> None:
 @pytest.mark.parametrize(
     ("found", "alive"),
     [
-        (view(), {"keep", "merge", "pick", "shell", "discard"}),
-        (view(changed=0, commits=0), {"shell", "discard"}),
-        (view(changed=0, landed=True), {"shell", "discard"}),
-        (view(target=""), {"keep", "shell", "discard"}),
+        (view(), {"keep", "merge", "pick", "shell", "check", "discard"}),
+        (view(changed=0, commits=0), {"shell", "check", "discard"}),
+        (view(changed=0, landed=True), {"shell", "check", "discard"}),
+        (view(target=""), {"keep", "shell", "check", "discard"}),
         (view(tree=""), {"keep", "merge", "pick", "discard"}),
         (view(tree="", branch="", changed=0), set()),
         (view(tree="", branch="", discarded_at=Millis(1)), {"restore"}),
@@ -106,6 +106,20 @@ def test_the_key_says_why_it_is_dead() -> None:
     assert "worked in yours" in str(said(stopped(in_place=True), run=7))
     assert "stop or finish it first" in str(said(checkout(), run=checkout().run))
     assert said(run=7) == "no session is in view"
+
+
+async def test_its_checks_are_run_again_and_a_refusal_is_said() -> None:
+    async with console(make_snapshot(stopped(), checkout()), options=OPTIONS) as (app, pilot, backend):
+        scripted(backend, view())
+        backend.replies[CheckAgain] = Done()
+        await alone(app, pilot, "escape")
+        for said in ("the checks of 7 run again", "No checks were agreed to"):
+            await alone(app, pilot, "B")
+            await eventually(lambda: isinstance(app.screen, Choose))
+            await pilot.press("down", "down", "down", "down", "enter")
+            await eventually(lambda said=said: said in app.drive.said.text)  # type: ignore[misc]
+            backend.replies[CheckAgain] = Refusal(RefusalReason.NO_CHECKS, {"run": OVER, "repository": "/r"})
+        assert [one.run for one in backend.given(CheckAgain)] == [OVER, OVER]
 
 
 async def test_a_shell_is_lent_the_terminal_in_the_tree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -319,8 +319,18 @@ def test_at_most_six_hints(focus: Where) -> None:
     assert len(hints(situation(12, focus))) <= 6
 
 
+def test_what_no_rule_answers_is_said_only_where_rules_are() -> None:
+    decision = make_decision(subject="a && b", input={"command": "a && b"})
+    session = checkout()
+    assert session.terms is not None
+    ruled = replace(session, terms=replace(session.terms, rules=("allow command git",)))
+    for one, said in ((session, False), (ruled, True)):
+        face = face_of(decision, None, None, one, 70, UNICODE)
+        assert ("rules never answer a command with `&&`" in plain(face.facts)) is said
+
+
 def test_the_hint_says_what_enter_does() -> None:
-    assert dict(hints(situation(12, Where.COMPOSER)))["Enter"] == "queue"
+    assert dict(hints(situation(12, Where.COMPOSER)))["Enter"] == "after this turn"
     assert dict(hints(situation(9, Where.COMPOSER)))["Enter"] == "send"
     assert dict(hints(situation(None, Where.COMPOSER)))["Enter"] == "show the terms"
 

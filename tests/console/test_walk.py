@@ -33,7 +33,9 @@ TWICE = frozenset({("stop-all", "stop-all"), ("away", "away")})
 SETTLES = 8
 OUTSIDE = frozenset({"editor", "copy", "mouse"})
 """They lead out of the console, to the terminal or to a clipboard; tests of their own press them."""
-NOTHING_TO_SEE = frozenset({"redraw", "seen", "pin", "release", "scroll", "turn", "card-back", "to-keys"})
+NOTHING_TO_SEE = frozenset(
+    {"redraw", "seen", "pin", "release", "scroll", "turn", "card-back", "to-keys", "interrupt-escape"}
+)
 """What they lead to is a command, or the very screen that is there."""
 
 

@@ -1,5 +1,7 @@
 """The composer and the start form: what is typed is never lost, and never starts or sends by accident."""
 
+from dataclasses import replace
+
 from textual import events
 
 from app.console.app import FootplateApp
@@ -76,6 +78,24 @@ async def test_drafts_are_kept_for_each_session() -> None:
         await eventually(lambda: app.drive.composer.text == "for twelve")
         await eventually(lambda: backend.drafts.get("run:14") == "for fourteen")
         assert backend.drafts["run:12"] == "for twelve"
+
+
+async def test_what_is_to_be_done_in_one_repository_is_not_proposed_in_another() -> None:
+    drafts: dict[str, str] = {}
+    here = make_snapshot()
+    assert here.repository is not None
+    there = replace(here, repository=replace(here.repository, path="/home/mara/src/other"))
+    for snapshot, found in ((here, ""), (there, ""), (here, "mend the shop")):
+        backend = FakeBackend(snapshot)
+        backend.drafts = drafts
+        app = FootplateApp(backend)
+        async with app.run_test() as pilot:
+            await settled(pilot)
+            await eventually(lambda app=app, found=found: app.drive.composer.text == found)  # type: ignore[misc]
+            if not drafts:
+                await typed(app, pilot, "mend the shop")
+                await eventually(lambda: "mend the shop" in drafts.values())
+    assert list(drafts.values()) == ["mend the shop"]
 
 
 async def test_a_draft_of_an_earlier_console_comes_back() -> None:

@@ -18,6 +18,7 @@ from app.console.widgets.lines import Lines
 from app.wording import forbidden_in
 from tests.console.driving import settled
 from tests.console.scenes import SCENES, Scene
+from tests.console.states import STATES
 from tests.fakes.backend import FakeBackend
 
 NAMES = tuple(SCENES)
@@ -72,6 +73,12 @@ def test_at_120_columns(name: str, snap_compare: Compare) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_at_80_columns(name: str, snap_compare: Compare) -> None:
     assert picture(name, snap_compare, (80, 24))
+
+
+@pytest.mark.snapshot
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80", "120"])
+def test_a_session_whose_checks_are_told(snap_compare: Compare, size: tuple[int, int]) -> None:
+    assert take(STATES["checked"], snap_compare, size)
 
 
 @pytest.mark.snapshot

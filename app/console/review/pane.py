@@ -6,7 +6,6 @@ It shows what it is given and asks for pages of the conversation; the ledger is 
 import app.console.before_textual  # noqa: F401, I001  (sets what textual reads at import)
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from textual import events
@@ -18,14 +17,14 @@ from app.console.review.lists import ListPane
 from app.console.views.ending import end_lines
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import Line, Span
-from app.console.views.review_facts import Fact, facts, row_of_decision
+from app.console.views.review_facts import Fact, facts, files_kept, row_of_decision
 from app.console.views.review_rows import run_title, spend_head, spend_line, turn_row, turns_head
 from app.console.widgets.lines import Lines
 from app.console.widgets.searchline import SearchLine
 from app.console.widgets.transcript import Transcript
 from coordinator.api import ReadTranscript, TranscriptPage, TurnView
 from coordinator.review.types import RunPage, SpendBy, SpendRow
-from store.vocab import DecisionId, EvidenceKind, Millis, RunId
+from store.vocab import DecisionId, Millis, RunId
 
 PARTS: Final = ("turns", "conversation", "facts", "money")
 
@@ -163,8 +162,7 @@ class RunPane(Vertical):
         here = self.page is not None and self.part == "conversation" and not self.replayed
         if self.page is None or not here or self.page.imported or self.page.session.outcome is None:
             return ()
-        looked = any(one.kind is EvidenceKind.STATUS for one in self.page.evidence)
-        return end_lines(replace(self.page.session, changes_known=looked), width, self._glyphs)
+        return end_lines(self.page.session, width, self._glyphs, files_kept(self.page))
 
     def _tabs(self) -> Line:
         if self.page is None:

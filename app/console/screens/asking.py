@@ -7,10 +7,11 @@ from app.console.presses import ALONE, PAINTED
 from app.console.screens.sheet import Sheet
 from app.console.views.actions import holds
 from app.console.views.glyphs import Glyphs
-from app.console.views.ink import Line, Span, sides
+from app.console.views.ink import EMPTY, Line, Span, sides, wrap
 from app.console.views.lists import glyph_of
 from app.console.views.standing import doing, title_of
 from app.console.widgets.lines import Lines
+from app.wording import plural
 from coordinator.api import ConsoleSnapshot
 from store.vocab import Millis
 
@@ -59,7 +60,10 @@ class Asking(Sheet[str | None]):
         self._painted_at = self.app.options.monotonic()
 
     def fill(self, snapshot: ConsoleSnapshot) -> None:
-        self.list.put(hold_rows(snapshot, self._now, self.room, self._glyphs, max(self.app.size.height - 9, 3)))
+        self.list.put(self.rows(snapshot))
+
+    def rows(self, snapshot: ConsoleSnapshot) -> tuple[Line, ...]:
+        return hold_rows(snapshot, self._now, self.room, self._glyphs, max(self.app.size.height - 12, 3))
 
     @property
     def ripe(self) -> bool:
@@ -116,3 +120,10 @@ class StopAllSheet(Asking):
         super().__init__(
             "Stop all? This would end:", (("^]", "again stops all of them", ""), ("Esc", "back", "back")), glyphs, now
         )
+
+    def rows(self, snapshot: ConsoleSnapshot) -> tuple[Line, ...]:
+        queue = snapshot.queue
+        if not queue.waiting or queue.held:
+            return super().rows(snapshot)
+        kept = f"It also keeps back the line: {plural(queue.waiting, 'task')} in it; Q, then H there lets it go on."
+        return (*super().rows(snapshot), EMPTY, *((Span(row, "text"),) for row in wrap(kept, self.room)))

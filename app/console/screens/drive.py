@@ -24,6 +24,7 @@ from app.console.views.bars import (
     narrow_strip,
     queue_lines,
     rule_line,
+    said_lines,
     session_title,
     state_line,
 )
@@ -103,7 +104,7 @@ class Drive(Screen[None]):
         self.filter_line = FilterLine()
         self.search_line = SearchLine()
         self.panel = WindowedLines(id="panel")
-        self.status = Lines(id="status", grows=False)
+        self.status = Lines(id="status")
         self.hints = Lines(id="hints", grows=False)
         self._tick: Timer | None = None
 
@@ -258,7 +259,9 @@ class Drive(Screen[None]):
         self.composer.styles.max_height = 4 if low and session is not None and session.queued else 5
         self.paint_rule()
         self._paint_card(session, now)
-        self.terms.show(self._proposal_here(session), now)
+        proposal = self._proposal_here(session)
+        self.set_class(proposal is not None, "-terms")
+        self.terms.show(proposal, now)
         self.composer.placeholder = self._placeholder(session)
 
     def _proposal_here(self, session: SessionView | None) -> Proposal | None:
@@ -347,6 +350,8 @@ class Drive(Screen[None]):
         height = max(self.size.height // 3, 6)
         if session.ending is not None:
             return ending_lines(session, session.ending, now, width, height, self.glyphs)
+        if self.tall < 30 and self._proposal_here(session) is not None:
+            return ()  # the terms to go on, their keys and the text need the room
         if ended(session):
             return ended_lines(session, width, height, self.glyphs, letters=self.focus_place is Where.KEYS)
         return ()
@@ -412,14 +417,16 @@ class Drive(Screen[None]):
     def paint_status(self) -> None:
         width = (self.size.width or self.app.size.width) - 2
         session = self.session
+        row: Line
         if self.said.text:
-            row: Line = (Span(cut(self.said.text, width), self.said.ink),)
-        elif writing := self.writing_words():
+            self.status.put(said_lines(self.said, width, 3 if self.tall >= 24 else 2))
+            return
+        if writing := self.writing_words():
             # Before all else: it must be known before Enter.
             row = (Span(cut(writing, width), "grey"),)
         elif (trouble := self.snapshot.storage_trouble) is not None:
             row = (Span(cut(f"{self.glyphs.ended} {one_line(trouble_words(trouble))}", width), "red"),)
-        elif (general := general_words(self.snapshot, self.glyphs)) is not None:
+        elif (general := general_words(self.snapshot, self.glyphs, width)) is not None:
             row = (Span(cut(general, width), "amber"),)
         elif session is not None and session.interrupting:
             row = (Span("interrupting the turn; what waits in the line stays there", "grey"),)

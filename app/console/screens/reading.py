@@ -1,5 +1,7 @@
 """Help, from the key table, the details of a session, from its snapshot, and the rules of proposed terms."""
 
+from textual.events import Key as Pressed
+
 from app.console.keys import Key
 from app.console.screens.sheet import Reading
 from app.console.views.actions import help_lines
@@ -30,11 +32,19 @@ class Rules(Reading):
 
 
 class Details(Reading):
+    """Left for what the session changed, too: its result is that action then."""
+
     def __init__(self, session: SessionView, now: Millis, home: str) -> None:
-        super().__init__(f"{session.run} {title_of(session)}")
+        super().__init__(f"{session.run} {title_of(session)}", "↑ ↓ PgUp PgDn scroll   d what changed   Esc back")
         self._session = session
         self._now = now
         self._home = home
+
+    def on_key(self, event: Pressed) -> None:
+        if event.key == "d":
+            event.stop()
+            event.prevent_default()
+            self.dismiss("changes")
 
     def take(self, snapshot: ConsoleSnapshot, now: Millis) -> None:
         """A newer snapshot: processes come with one, some time after they were asked for."""

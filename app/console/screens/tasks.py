@@ -19,11 +19,15 @@ from app.console.views.taskfacts import facts_lines
 from app.console.views.tasks import (
     VERBS,
     LinePicture,
+    asking,
+    asks_you,
     empty_lines,
     heading,
     hint_parts,
+    is_over,
     line_picture,
     listed,
+    part_of,
     remark_lines,
     why_dead_of,
 )
@@ -163,12 +167,20 @@ class TasksSheet(Sheet[None]):
 
     def _take_view(self, reply: Reply) -> None:
         if isinstance(reply, QueueView):
-            self.view, self._told = reply, ""
+            first, self.view, self._told = self.view is None, reply, ""
             there = {one.id for one in reply.tasks}
             self.marked = {one: None for one in self.marked if one in there}
+            if first:
+                self._begin_where_needed()
         else:
             self._told = sentence(reply) if isinstance(reply, Refusal) else "that cannot be read"
         self._draw()
+
+    def _begin_where_needed(self) -> None:
+        """Opened at the task of the session in view: one that is over gives way to one that needs the operator."""
+        task, tasks = self.lit_task, self.tasks
+        if task is not None and is_over(task) and part_of(tasks[0], asking(self._snapshot)) == 0:
+            self.lit = tasks[0].id
 
     @property
     def settled(self) -> bool:
@@ -179,7 +191,7 @@ class TasksSheet(Sheet[None]):
 
     @property
     def tasks(self) -> tuple[TaskView, ...]:
-        return listed(self.view, self.words)
+        return listed(self.view, self.words, asking(self._snapshot))
 
     @property
     def lit_task(self) -> TaskView | None:
@@ -308,13 +320,13 @@ class TasksSheet(Sheet[None]):
     def _draw(self) -> None:
         if not self.is_mounted:
             return
-        width, now = self.room, self._now()
+        width, now, asks = self.room, self._now(), asking(self._snapshot)
         tasks = self.tasks
         self._settle_lit(tasks)
         task = self.lit_task
         self.set_class(self.app.size.width < NARROW, "-narrow")
         self.set_class(task is None, "-none")
-        self.head_lines.put((heading(self._snapshot.queue, self.view, len(tasks), self.words, width),))
+        self.head_lines.put((heading(self._snapshot.queue, self.view, len(tasks), self.words, width, asks),))
         remarks = remark_lines(self.view, now, width)
         self.set_class(bool(remarks), "-remarks")
         self.remarks.put(remarks)
@@ -325,11 +337,12 @@ class TasksSheet(Sheet[None]):
             self.list.put_window(empty_lines(min(width, 76), self.words, self._told))
             self._picture = LinePicture(lines=(), tasks=())
             return
-        self._picture = line_picture(tasks, self.lit, self.marked, now, wide, self._glyphs)
+        self._picture = line_picture(tasks, self.lit, self.marked, now, wide, self._glyphs, asks)
         keep = self._picture.tasks.index(self.lit)
         # The first task's heading comes into sight with it.
         self.list.put_window(self._picture.lines, 0 if keep == 1 else keep)
-        self.facts.put_window(facts_lines(task, self.view, now, self.facts.size.width, self._home))
+        asked, room = asks_you(task, asks), self.facts.size.width
+        self.facts.put_window(facts_lines(task, self.view, now, room, self._home, asks=asked))
 
     def _hints(self, task: TaskView | None, width: int) -> tuple[Line, ...]:
         if self.filter_line.display:

@@ -11,16 +11,19 @@ from app.console.keys import Key
 from app.console.screens.sheet import Sheet
 from app.console.views.tour import STEPS, key_of, step_lines
 from app.console.widgets.lines import Lines
+from store.vocab import RunId
 
 
 class Tour(Sheet[None]):
-    def __init__(self, table: tuple[Key, ...], write: Callable[[str], None], *, held: Callable[[], bool]) -> None:
+    def __init__(
+        self, table: tuple[Key, ...], write: Callable[[str], None], *, stops: Callable[[], RunId | None]
+    ) -> None:
         super().__init__("Six keys do most of it")
         self._table = table
         self._write = write
         """Takes what was meant for the text below."""
-        self._held = held
-        """Whether an agent is held: then a stop or a quit is meant, and no try."""
+        self._stops = stops
+        """The session that a stop would end now: then a stop is meant, and no try."""
         self.at = 0
         self.rows_shown = Lines()
 
@@ -35,10 +38,14 @@ class Tour(Sheet[None]):
 
     def tries(self, action: str) -> bool:
         """The key of this step was pressed, to try it: that goes on, and does nothing else."""
-        if action != STEPS[self.at].action or self._held():
+        if action != STEPS[self.at].action or self._stopping() is not None:
             return False
         self._go(1)
         return True
+
+    def _stopping(self) -> RunId | None:
+        """What the key of this step ends, whatever lies over it."""
+        return self._stops() if STEPS[self.at].action == "stop" else None
 
     def _go(self, by: int) -> None:
         self.at = max(self.at + by, 0)
@@ -51,7 +58,11 @@ class Tour(Sheet[None]):
     def _draw(self) -> None:
         self.rows_shown.put(step_lines(self.at, max(self.room, 20), self._table))
         press = key_of(STEPS[self.at], self._table)
-        on = "Enter goes on" if press == "Enter" else f"{press} or Enter goes on"
+        run = self._stopping()
+        if run is not None:
+            on = f"Enter goes on ({press} here stops {run})"
+        else:
+            on = "Enter goes on" if press == "Enter" else f"{press} or Enter goes on"
         leave = "" if press == "Esc" else "   Esc leaves it; footplate tour shows it again"
         self.say(f"{self.at + 1} of {len(STEPS)}   {on}{leave}", "grey")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from app.console.keys import TABLE, Key, Where, canonical, shown, written
 from app.console.views.attention import queue
 from app.console.views.ink import Line, Span, cells, wrap
+from app.console.views.layout import NARROW
 from app.console.views.standing import ended, foreign, in_flight, session_of, waiting
 from app.wording import sentence
 from coordinator.api import ConsoleSnapshot, Group, SessionView
@@ -65,6 +66,8 @@ def _of_its_own(action: str, at: Situation, session: SessionView | None) -> str 
             return None if queue(at.snapshot) else "nothing waits for you: Esc, then J and K go through the sessions"
         case "stop-all":
             return None if holds(at.snapshot) else "nothing is held"
+        case "send" if session is None:
+            return None if (problem := cannot_start(at.snapshot)) is None else sentence(problem)
         case "new-session":
             return (
                 None
@@ -120,13 +123,20 @@ def _with_session(action: str, session: SessionView) -> str | None:
             return None
 
 
+def cannot_start(snapshot: ConsoleSnapshot) -> Refusal | None:
+    """Why no session can start in the repository at hand."""
+    return snapshot.repository.problem if snapshot.repository is not None else None
+
+
 def holds(snapshot: ConsoleSnapshot) -> tuple[SessionView, ...]:
     """What this console holds: what a stop of all would end."""
     return tuple(one for one in snapshot.sessions if not ended(one) and not foreign(one))
 
 
-def hints(at: Situation, table: tuple[Key, ...] = TABLE, *, most: int = 6) -> tuple[tuple[str, str], ...]:
-    """At most six keys with their words, for where the focus is; dead ones are left out."""
+def hints(
+    at: Situation, table: tuple[Key, ...] = TABLE, *, most: int = 6, narrow: bool = False
+) -> tuple[tuple[str, str], ...]:
+    """At most six keys with their words, for where the focus is; dead ones are left out. ``narrow``: in short words."""
     session = at.session
     over = session is not None and ended(session)
     names = _HINTS_ENDED.get(at.focus, _HINTS[at.focus]) if over else _HINTS[at.focus]
@@ -135,12 +145,12 @@ def hints(at: Situation, table: tuple[Key, ...] = TABLE, *, most: int = 6) -> tu
         row = next((one for one in table if one.action == name), None)
         if row is None or why_dead(name, at) is not None:
             continue
-        out.append((_shown(row, at), hint_words(row, at)))
+        out.append((_shown(row, at), hint_words(row, at, narrow=narrow)))
     return tuple(out[:most])
 
 
 _HINTS: dict[Where, tuple[str, ...]] = {
-    Where.COMPOSER: ("send", "to-keys", "interrupt", "stop", "newline", "next-waiting"),
+    Where.COMPOSER: ("send", "to-keys", "interrupt", "stop", "next-waiting", "newline"),
     Where.CARD: ("answer", "card-scroll", "open-all", "card-back", "stop", "next-waiting"),
     Where.TERMS: ("start", "terms-back", "next-waiting"),
     Where.KEYS: ("write", "terminal", "session-down", "scroll", "details", "new", "help"),
@@ -165,14 +175,16 @@ def _shown(row: Key, at: Situation) -> str:
     return shown(row)
 
 
-def hint_words(row: Key, at: Situation) -> str:
+def hint_words(row: Key, at: Situation, *, narrow: bool = False) -> str:
     session = at.session
     if row.action == "send":
         if session is None:
             return "show the terms"
         if ended(session):
             return "terms to go on"
-        return "queue" if in_flight(session) is not None or waiting(session) else "send"
+        if in_flight(session) is None and not waiting(session):
+            return "send"
+        return "later" if narrow else "after this turn"
     if row.action == "details" and session is not None and ended(session):
         return "stop report"
     return row.hint or row.words
@@ -188,7 +200,7 @@ def hints_line(at: Situation, width: int, table: tuple[Key, ...] = TABLE) -> Lin
     right: Line = tuple(span for key, words in always for span in (Span(f"  {key} ", "blue"), Span(words, "grey")))
     # What stands at the right begins with a blank of its own, and its last cell may be the screen's.
     room = width - cells(right)
-    for key, words in hints(at, table):
+    for key, words in hints(at, table, narrow=width < NARROW):
         part = (Span(f"{'  ' if len(row) > 1 else ''}{key} ", "blue"), Span(words, "grey"))
         if cells(tuple(row)) + cells(part) > room:
             break

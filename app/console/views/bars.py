@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from app.console.views.attention import queue
 from app.console.views.glyphs import Glyphs
-from app.console.views.ink import Line, Span, cells, cut, cut_line, cut_path, one_line, sides
+from app.console.views.ink import Line, Span, cells, cut, cut_line, cut_path, one_line, sides, wrap
 from app.console.views.layout import NARROW
 from app.console.views.lists import glyph_of, strip_line
 from app.console.views.panel import percent
@@ -32,7 +32,7 @@ def console_title(snapshot: ConsoleSnapshot, now: Millis, width: int, home: str,
         today = f"{today} of {money(snapshot.today_limit)}"
     told = f"today {today} USD "
     if not snapshot.today and snapshot.sessions and all(practice(one) for one in snapshot.sessions):
-        told = "practice, not counted " if width >= 100 else "practice "
+        told = "today: play money only " if width >= 100 else "play money "
     waits = line_words(snapshot) if width >= NARROW else ""
     right: Line = (Span(f"{waits} {glyphs.dot} {told}" if waits else told, "grey"),)
     call: Line = ()
@@ -206,14 +206,14 @@ def rule_line(width: int, unread: int, glyphs: Glyphs) -> Line:
     return (Span(glyphs.rule * left, "faint"), Span(cut(words, width), "blue"), Span(glyphs.rule * right, "faint"))
 
 
-def general_words(snapshot: ConsoleSnapshot, glyphs: Glyphs) -> str | None:
-    """For the status row: what concerns no one session, or all of them."""
+def general_words(snapshot: ConsoleSnapshot, glyphs: Glyphs, width: int) -> str | None:
+    """For the status row: what concerns no one session, or all of them. The key at its end is never cut."""
     loose = [one for one in snapshot.attention if one.run is None]
     for one in loose:
         if one.task is None:
-            return f"{glyphs.needs} needs a person: {one_line(one.text)} (a lists it, x there puts it away)"
+            return _with_key(f"{glyphs.needs} needs a person: {one_line(one.text)}", _PUT_AWAY, width)
     if loose:
-        return f"{glyphs.needs} {one_line(loose[0].text)} (Q shows the task)"
+        return _with_key(f"{glyphs.needs} {one_line(loose[0].text)}", " (Q shows the task)", width)
     paused = sum(1 for one in snapshot.sessions if one.paused and not ended(one))
     if paused:
         return f"{glyphs.needs} {paused} paused, you were away: Enter in an empty text resumes all"
@@ -222,6 +222,21 @@ def general_words(snapshot: ConsoleSnapshot, glyphs: Glyphs) -> str | None:
         minutes = max(round(snapshot.away_in / 60), 1)
         return f"are you there? runs pause in {minutes}m; any key keeps them going"
     return None
+
+
+def said_lines(said: Span, width: int, most: int) -> tuple[Line, ...]:
+    """What was just said: what can be done about it stands at its end, which is not cut while there is room."""
+    pieces = wrap(said.text, max(width, 20))
+    if len(pieces) > most:
+        pieces[most - 1 :] = [cut(" ".join(pieces[most - 1 :]), width)]
+    return tuple((Span(piece, said.ink),) for piece in pieces)
+
+
+_PUT_AWAY = " (a lists it, x there puts it away)"
+
+
+def _with_key(words: str, key: str, width: int) -> str:
+    return cut(words, max(width - cells((Span(key),)), 8)) + key
 
 
 def line_words(snapshot: ConsoleSnapshot) -> str:

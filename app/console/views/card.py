@@ -146,8 +146,10 @@ def _permission(decision: DecisionView, edited: str | None, session: SessionView
         used = f", used {uses} {'time' if uses == 1 else 'times'} so far" if uses else ", not used yet"
         options.append(Option(key="4", label="allow for this run", verb="allow-run"))
         reach.append(Span(f"4 covers: {one_line(decision.rule or '')}{used}", "text"))
-    if sign is not None:
-        facts.append(Span(f"no rule covers {'a new line' if sign == chr(10) else f'`{sign}`'}", "grey"))
+    if sign is not None and session.terms is not None and session.terms.rules:
+        # Where none was agreed to, none could be missed.
+        named = "a new line" if sign == chr(10) else f"`{sign}`"
+        facts.append(Span(f"rules never answer a command with {named}", "grey"))
     return Face(
         head=one_line(decision.title) or "Allow this?",
         body=_subject_rows(decision, edited, width),

@@ -91,6 +91,8 @@ def _without_lines(file: FileChange) -> str:
         return "its lines are not compared: it is no text, or too large"
     if file.added or file.removed:
         return "its lines were not kept"
+    if file.status[:1] == "A":
+        return "an empty file"
     return "its lines are the same"
 
 

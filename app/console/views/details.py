@@ -88,7 +88,7 @@ def _about(session: SessionView, now: Millis, width: int, home: str) -> list[Lin
             ("agent", f"{one_line(agent_title(session.agent))}, {billing(session.billing)}"),
             ("driver", one_line(session.driver)),
             ("model", one_line(session.model or "")),
-            ("mode", f"{one_line(session.mode)}, {mode_words(session.mode)}" if session.mode else ""),
+            ("mode", f"{one_line(session.mode)}, {mode_words(session.mode, session.agent)}" if session.mode else ""),
             ("tree", f"{one_line(tree)}{', in place' if session.in_place else ''}"),
             ("branch", f"{one_line(session.branch)} from {one_line(session.head[:10])}"),
             ("conversation", one_line(session.native_id or "not known yet")),

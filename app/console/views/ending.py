@@ -1,11 +1,12 @@
 """A hold that is ending, step by step, and what is said of one that has ended. Pure."""
 
 from app.console.views.glyphs import Glyphs
-from app.console.views.ink import Line, Span, cells, cut, cut_line, indent, one_line, sides, wrap
+from app.console.views.ink import Line, Span, cells, cut, cut_line, flow, indent, one_line, sides, wrap
 from app.wording import (
     end_reason,
     how_ended,
     outcome,
+    plural,
     receipt_lines,
     seconds,
     short_command,
@@ -69,22 +70,37 @@ def ended_lines(
 ) -> tuple[Line, ...]:
     """The end in one block: ``end_lines``, and where to go from here. ``letters``: they work just now; else Esc comes
     first, for each of them."""
-    keys: list[Span] = [] if letters else [Span("Esc", "blue strong"), Span(", then one of: ", "grey")]
-    gap = "   " if letters else "  "
-    for key, name in (("c", "continue"), ("l", "stop report"), ("s", "new session"), ("v", "all sessions")):
-        more = [Span(f"{key} ", "blue strong"), Span(f"{name}{gap}", "grey")]
-        if cells((*keys, *more)) - len(gap) > width - 2:
-            break  # whole or not at all; the hints have the rest
-        keys += more
-    rows = end_lines(session, width, glyphs)[: max(height - 1, 1)]
-    return (*rows, indent(tuple(keys), 2))
+    keys: list[Line] = [] if letters else [(Span("Esc", "blue strong"), Span(", then one of:", "grey"))]
+    keys += [
+        (Span(f"{key} ", "blue strong"), Span(name, "grey"))
+        for key, name in _ONWARD
+        if key != "B" or not session.in_place
+    ]
+    # What has no room in two rows is left out whole; the hints have the rest.
+    onward = [indent(row, 2) for row in flow(keys, width - 2, gap=2)[:2]]
+    rows = end_lines(session, width, glyphs, changed_files(session))[: max(height - len(onward), 1)]
+    return (*rows, *onward)
 
 
+_ONWARD = (
+    ("c", "continue"),
+    ("d", "what changed"),
+    ("B", "keep or merge"),
+    ("l", "stop report"),
+    ("s", "new session"),
+    ("v", "all sessions"),
+)
 _MOST_CHECKS = 4
 
 
-def end_lines(session: SessionView, width: int, glyphs: Glyphs) -> tuple[Line, ...]:
-    """How it ended, the stop report's headline, and what is kept."""
+def changed_files(session: SessionView) -> int | None:
+    """How many files it changed, as this console saw its tree; None where it did not look."""
+    return len(session.changed) if session.changed or session.changes_known else None
+
+
+def end_lines(session: SessionView, width: int, glyphs: Glyphs, changed: int | None) -> tuple[Line, ...]:
+    """How it ended, the stop report's headline, what is kept, and what its checks said. ``changed``: files; None where
+    that is not known."""
     finished = session.outcome is RunOutcome.FINISHED
     words = end_reason(session.reason) if session.reason else outcome(session.outcome) if session.outcome else "ended"
     glyph = Span(f"{glyphs.done if finished else glyphs.ended} ", "green" if finished else "red")
@@ -96,11 +112,8 @@ def end_lines(session: SessionView, width: int, glyphs: Glyphs) -> tuple[Line, .
         told.append(receipt_lines(session.receipt)[0])
     if session.detail:
         told.append(one_line(session.detail))
-    if session.changed:
-        count = len(session.changed)
-        told.append(f"Tree kept: {count} {'file' if count == 1 else 'files'} changed.")
-    elif session.changes_known:
-        told.append("No files changed.")
+    if changed is not None:
+        told.append(f"{plural(changed, 'file')} changed." if changed else "No files changed.")
     danger = session.receipt is not None and bool(session.receipt.remaining)
     for text in told:
         red = danger and text is told[0]

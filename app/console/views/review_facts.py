@@ -212,6 +212,15 @@ def _changed(page: RunPage, width: int) -> list[Fact]:
     return rows + [_piece(one, width) for one in page.evidence if one.id not in shown]
 
 
+def files_kept(page: RunPage) -> int | None:
+    """How many files the run had changed when its tree was last looked at; None where that was not read."""
+    newest = next((one for one in reversed(page.evidence) if one.kind is EvidenceKind.STATUS), None)
+    if newest is None:
+        return None
+    count = newest.note.partition(" ")[0]
+    return int(count) if count.isascii() and count.isdigit() else None
+
+
 def _piece(one: EvidenceRow, width: int) -> Fact:
     left: Line = (Span(f"{piece_kind(one.kind)}  ", "blue"), Span(one_line(one.note), "text"))
     right: Line = (Span(f"{size_of(one.size)}  {at_time(one.at)}", "grey"),)

@@ -12,10 +12,15 @@ from store.vocab import Millis, TaskId, TaskState
 LABEL = 12
 
 
-def facts_lines(task: TaskView, view: QueueView, now: Millis, width: int, home: str | None) -> tuple[Line, ...]:
+def facts_lines(
+    task: TaskView, view: QueueView, now: Millis, width: int, home: str | None, *, asks: bool = False
+) -> tuple[Line, ...]:
+    """``asks``: the agent at it waits for an answer."""
     rows: list[Line] = [(Span(row, "strong bright"),) for row in wrap(title_of_task(task), width)]
     kept = ", kept back by you" if task.held and task.state is TaskState.QUEUED else ""
     rows.append((Span(f"task {task.id}, {task_state(task.state)}{kept}", "grey"),))
+    if asks:
+        rows += [(Span(row, "amber"),) for row in wrap("Its agent asks you: Enter opens its session.", width)]
     why, ink = why_sentence(task)
     rows += [(Span(row, ink),) for row in wrap(literal(why), width)] if why else []
     rows.append(EMPTY)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import EMPTY, Line, Span, cut, one_line, sides, wrap
+from app.console.views.standing import ended
 from app.console.views.taskwords import short_words, title_of_task
 from app.wording import agent_title, failure_in_short, moment
 from app.wording_queue import kept_back_words
-from coordinator.api import AgentWait, QueueSummary, QueueView, TaskView
-from store.vocab import FailureKind, Millis, TaskId, TaskState
+from coordinator.api import AgentWait, ConsoleSnapshot, Group, QueueSummary, QueueView, TaskView
+from store.vocab import FailureKind, Millis, RunId, TaskId, TaskState
 
 PARTS: tuple[tuple[str, tuple[TaskState, ...]], ...] = (
     ("NEEDS YOU", (TaskState.NEEDS_OPERATOR,)),
@@ -20,6 +21,25 @@ PARTS: tuple[tuple[str, tuple[TaskState, ...]], ...] = (
     ("ENDED", (TaskState.DONE, TaskState.FAILED, TaskState.STOPPED)),
 )
 _PART_OF = {state: part for part, (_, states) in enumerate(PARTS) for state in states}
+Asking = Collection[RunId]
+"""Sessions that need the operator just now."""
+
+
+def asking(snapshot: ConsoleSnapshot) -> frozenset[RunId]:
+    return frozenset(one.run for one in snapshot.sessions if one.group is Group.NEEDS_YOU and not ended(one))
+
+
+def asks_you(task: TaskView, asks: Asking) -> bool:
+    """An agent is at it and needs the operator to go on."""
+    return task.state is TaskState.WORKING and bool(task.runs) and task.runs[-1] in asks
+
+
+def part_of(task: TaskView, asks: Asking) -> int:
+    return 0 if asks_you(task, asks) else _PART_OF[task.state]
+
+
+def is_over(task: TaskView) -> bool:
+    return PARTS[_PART_OF[task.state]][0] == "ENDED"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,17 +49,17 @@ class LinePicture:
     """The task that each row belongs to, for the mouse and for keeping the lit one on the screen."""
 
 
-def listed(view: QueueView | None, words: str) -> tuple[TaskView, ...]:
+def listed(view: QueueView | None, words: str, asks: Asking) -> tuple[TaskView, ...]:
     """In the order in which they are shown: by part, within it as they would be begun."""
     tasks = view.tasks if view is not None else ()
-    return tuple(sorted((one for one in tasks if matches(one, words)), key=lambda one: _PART_OF[one.state]))
+    return tuple(sorted((one for one in tasks if matches(one, words, asks)), key=lambda one: part_of(one, asks)))
 
 
-def matches(task: TaskView, words: str) -> bool:
+def matches(task: TaskView, words: str, asks: Asking) -> bool:
     """Every word is in its number, title, instruction, agent, repository, paths or part."""
     if not words.strip():
         return True
-    part = PARTS[_PART_OF[task.state]][0]
+    part = PARTS[part_of(task, asks)][0]
     hay = " ".join((str(task.id), task.title, task.instruction, task.agent, task.repository, *task.paths, part))
     hay = f"{hay} {task.state}".casefold()
     return all(word in hay for word in words.casefold().split())
@@ -52,22 +72,24 @@ def line_picture(
     now: Millis,
     width: int,
     glyphs: Glyphs,
+    asks: Asking,
 ) -> LinePicture:
     lines: list[Line] = []
     ids: list[TaskId | None] = []
     part = -1
     digits = max((len(str(one.id)) for one in tasks), default=1)
     for task in tasks:
-        if _PART_OF[task.state] != part:
-            part = _PART_OF[task.state]
+        if part_of(task, asks) != part:
+            part = part_of(task, asks)
             if lines:
                 lines.append(EMPTY)
                 ids.append(None)
-            count = sum(1 for one in tasks if _PART_OF[one.state] == part)
+            count = sum(1 for one in tasks if part_of(one, asks) == part)
             ink = "amber strong" if part == 0 else "grey strong"
             lines.append(cut_to(((Span(PARTS[part][0], ink), Span(f" {count}", "grey"))), width))
             ids.append(None)
-        lines.append(_row(task, task.id == lit, task.id in marked, now, width, digits, glyphs))
+        asked = asks_you(task, asks)
+        lines.append(_row(task, task.id == lit, task.id in marked, now, width, digits, glyphs, asked=asked))
         ids.append(task.id)
     return LinePicture(lines=tuple(lines), tasks=tuple(ids))
 
@@ -76,8 +98,10 @@ def cut_to(row: Line, width: int) -> Line:
     return sides(row, (), width)
 
 
-def sign_of(task: TaskView, glyphs: Glyphs) -> Span:
+def sign_of(task: TaskView, glyphs: Glyphs, *, asks: bool) -> Span:
     match task.state:
+        case TaskState.WORKING if asks:
+            return Span(glyphs.needs, "amber")
         case TaskState.NEEDS_OPERATOR:
             return Span(glyphs.needs, "amber")
         case TaskState.WORKING:
@@ -90,10 +114,12 @@ def sign_of(task: TaskView, glyphs: Glyphs) -> Span:
             return Span(glyphs.ended, "red" if task.state is TaskState.FAILED else "grey")
 
 
-def _row(task: TaskView, lit: bool, marked: bool, now: Millis, width: int, digits: int, glyphs: Glyphs) -> Line:
+def _row(
+    task: TaskView, lit: bool, marked: bool, now: Millis, width: int, digits: int, glyphs: Glyphs, *, asked: bool
+) -> Line:
     on = " on-sel" if lit else ""
-    sign = sign_of(task, glyphs)
-    told = short_words(task, now)
+    sign = sign_of(task, glyphs, asks=asked)
+    told = short_words(task, now, asks=asked)
     over = task.ended_at is not None and task.state is not TaskState.NEEDS_OPERATOR
     name = "bright strong" if lit else "bright" if marked else "grey" if over else "text"
     first = f"{task.priority:+d} ".replace("-", glyphs.minus) if task.priority and not over else ""
@@ -131,13 +157,15 @@ def empty_lines(width: int, words: str, told: str) -> tuple[Line, ...]:
     return (*rows, EMPTY, *((Span(key.ljust(5), "blue"), Span(words_, "grey")) for key, words_ in keys))
 
 
-def heading(summary: QueueSummary, view: QueueView | None, shown: int, words: str, width: int) -> Line:
+def heading(summary: QueueSummary, view: QueueView | None, shown: int, words: str, width: int, asks: Asking) -> Line:
     """How many there are of each part; by the list where there is one, else by the snapshot."""
     waiting, working, needs = summary.waiting, summary.working, summary.needs_operator
     if view is not None:
         waiting, working, needs = (
             view.counts.get(state, 0) for state in (TaskState.QUEUED, TaskState.WORKING, TaskState.NEEDS_OPERATOR)
         )
+        asked = sum(asks_you(one, asks) for one in view.tasks)
+        working, needs = max(working - asked, 0), needs + asked
     row: list[Span] = [Span("tasks in line", "strong bright")]
     told = (
         (needs, "needs you" if needs == 1 else "need you", "amber"),

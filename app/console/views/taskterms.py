@@ -86,7 +86,7 @@ def _rows(home: str | None) -> tuple[tuple[str, tuple[str, ...], _Telling], ...]
     return (
         ("agent", ("agent", "driver", "billing", "script"), lambda terms, now: _agent(terms, home)),
         ("model", ("model",), lambda terms, now: terms.model or ""),
-        ("mode", ("mode",), lambda terms, now: mode_words(terms.mode)),
+        ("mode", ("mode",), lambda terms, now: mode_words(terms.mode, terms.agent)),
         ("where", ("repository", "in_place"), lambda terms, now: _where(terms, home)),
         ("its paths", ("paths",), lambda terms, now: kept_paths(terms.paths)),
         ("attempts", ("attempts",), lambda terms, now: f"{terms.attempts} at most"),

@@ -55,11 +55,13 @@ def title_of_task(task: TaskView) -> str:
     return one_line(task.title) or f"task {task.id}"
 
 
-def short_words(task: TaskView, now: Millis) -> Span:
-    """For the row of the list."""
+def short_words(task: TaskView, now: Millis, *, asks: bool = False) -> Span:
+    """For the row of the list. ``asks``: the agent at it waits for an answer."""
     match task.state:
         case TaskState.QUEUED if task.waits is not None:
             return Span(_waits(task, task.waits), "amber" if task.waits in ASKS else "grey")
+        case TaskState.WORKING if asks:
+            return Span(f"session {task.runs[-1]} asks you" if task.runs else "asks you", "amber")
         case TaskState.WORKING:
             return Span(f"session {task.runs[-1]}" if task.runs else "beginning", "grey")
         case TaskState.NEEDS_OPERATOR:

@@ -36,8 +36,8 @@ STEPS: tuple[Step, ...] = (
         action="to-keys",
         short="leaves the text for the keys; i goes back to it, nothing is lost",
         told="Leaves the text for the keys: single letters that scroll, fold, show the diff and the details. The "
-        "bottom row always says which. i goes back to the text. Esc only ever steps back: it interrupts and denies "
-        "nothing.",
+        "bottom row always says which. i goes back to the text. Esc steps back and denies nothing; only Esc Esc within "
+        "a second interrupts the turn, which the first one says (never over ssh).",
     ),
     Step(
         action="stop",

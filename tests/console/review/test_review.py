@@ -11,12 +11,13 @@ from app.console.review.app import ReviewApp
 from app.console.screens.changes import ChangesSheet
 from app.console.views.glyphs import UNICODE
 from app.console.views.ink import plain
+from app.console.views.review_facts import files_kept
 from app.console.views.review_rows import spend_line
 from app.console.views.transcript_turns import DecisionBlock
-from app.wording import forbidden_in
+from app.wording import forbidden_in, plural
 from coordinator.api import ChangesFrom
 from coordinator.review.types import Sort, SpendBy, SpendRow
-from store.vocab import MicroUsd
+from store.vocab import EvidenceKind, MicroUsd
 from tests.bench import bigledger
 from tests.console.driving import burst
 from tests.console.review.opened import reviewing
@@ -92,6 +93,13 @@ async def test_the_conversation_ends_as_the_live_one_did(practiced: Path) -> Non
     async with reviewing(practiced, (80, 24)) as on:
         await on.press("enter")
         assert "stopped by you" in on.text and "Nothing left running" in on.text
+        page = on.review.pane.page
+        assert page is not None and not page.session.changed
+        kept = [one.note for one in page.evidence if one.kind is EvidenceKind.STATUS][-1].removesuffix(" files changed")
+        count = files_kept(page)
+        assert str(count) == kept and (f"{plural(count or 0, 'file')} changed" if count else "No files") in on.text
+        unread = replace(page, evidence=())
+        assert files_kept(unread) is None, "nothing is said of what was not looked at"
         await on.press("r")
         assert "Nothing left running" not in on.text, "in a replay the end has not come yet"
 
