@@ -38,7 +38,7 @@ def put(
     tx: Tx,
     n: int,
     *,
-    repository: str = "/work/roof",
+    repository: str = "/src/roof",
     paths: tuple[str, ...] = ("slates",),
     agent: str = "claude",
     priority: int = 5,
@@ -87,30 +87,30 @@ def dependent(tx: Tx) -> None:
 
 
 def reserved_whole(tx: Tx) -> None:
-    at_work(tx, "/work/roof", ".")
+    at_work(tx, "/src/roof", ".")
     for n in range(TASKS):
         put(tx, n, paths=(f"slates/{n}",))
 
 
 def reserved_part(tx: Tx) -> None:
     """Each reserves a place of its own, below one that is worked at; work goes on in eight places."""
-    at_work(tx, "/work/roof", "slates")
+    at_work(tx, "/src/roof", "slates")
     for n in range(7):
-        at_work(tx, "/work/roof", f"gutter/{n}")
+        at_work(tx, "/src/roof", f"gutter/{n}")
     for n in range(TASKS):
         put(tx, n, paths=(f"slates/{n}",))
 
 
 def reserved_several(tx: Tx) -> None:
     """As before, and each reserves two places more in which nothing goes on."""
-    at_work(tx, "/work/roof", "slates")
+    at_work(tx, "/src/roof", "slates")
     for n in range(TASKS):
         put(tx, n, paths=(f"slates/{n}", f"walls/{n}", f"windows/{n}"))
 
 
 def reserved_last(tx: Tx) -> None:
     """The worst for it: of three places each only the last is reserved."""
-    at_work(tx, "/work/roof", "walls")
+    at_work(tx, "/src/roof", "walls")
     for n in range(TASKS):
         put(tx, n, paths=(f"slates/{n}", f"tiles/{n}", f"walls/{n}"))
 
@@ -146,11 +146,11 @@ def kept_back(tx: Tx) -> None:
 def all_of_it(tx: Tx) -> None:
     """A bit of each, in eight repositories, work going on in each of them."""
     for n in range(8):
-        at_work(tx, f"/work/{n}", f"slates/{n}")
+        at_work(tx, f"/src/{n}", f"slates/{n}")
     first = put(tx, 0, signed=False)
     agentwaits.wait(tx, agent="codex", reason="authentication", until=None, run=None)
     for n in range(TASKS):
-        repository = f"/work/{n % 8}"
+        repository = f"/src/{n % 8}"
         match n // 8 % 6:
             case 0:
                 put(tx, n, repository=repository, needs=(first,))
@@ -228,7 +228,7 @@ def claimed(path: Path) -> list[float]:
         for n in range(CLAIMS):
             operation, token = OperationId(f"claim-{n}"), f"token-{n}"
             with transaction(conn, ticks) as tx:
-                last = put(tx, TASKS + n, repository="/work/last", paths=("last",), priority=0)
+                last = put(tx, TASKS + n, repository="/src/last", paths=("last",), priority=0)
                 operations.begin(tx, id=operation, incarnation=INCARNATION)
             with transaction(conn, ticks) as tx:
                 begun = time.perf_counter()
