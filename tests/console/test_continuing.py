@@ -21,6 +21,7 @@ from store.vocab import AttentionKind, CustodyState, DecisionId, DecisionKind, R
 from tests.console.driving import alone, settled, typed
 from tests.console.opened import answers, console, on_card
 from tests.console.scenes import QUESTION, checkout, ripe_terms, stopped
+from tests.console.states import checked
 from tests.fakes.backend import FakeBackend, make_snapshot
 from tests.waiting import eventually
 
@@ -84,7 +85,7 @@ async def test_the_terms_are_for_what_is_written_and_for_the_session_in_view() -
 
 async def test_on_a_small_screen_the_terms_their_keys_and_the_text_are_whole() -> None:
     options = ConsoleOptions(home="/home/mara", run=OVER)
-    async with console(make_snapshot(stopped(), checkout()), (80, 24), options) as (app, pilot, backend):
+    async with console(checked(), (80, 24), options) as (app, pilot, backend):
         await typed(app, pilot, "now the docs")
         await alone(app, pilot, "enter")
         await shown(app, backend)
