@@ -104,11 +104,11 @@ async def test_leaving_well_in_the_middle_of_a_turn_is_no_finish(tmp_path: Path)
 async def test_the_conversation_is_in_the_ledger_before_the_brief_goes(tmp_path: Path) -> None:
     async with holding(tmp_path) as held:
         run = await working(held)
-        view = held.view(run)
+        view = await held.until(run, lambda seen: seen.native_id)
         ledger = sqlite3.connect(f"file:{tmp_path / 'ledger.db'}?mode=ro", uri=True)
         rows = ledger.execute("SELECT seq, kind, body FROM entries WHERE run = ? ORDER BY seq", (run,)).fetchall()
         ledger.close()
-        assert view is not None and view.native_id
+        assert view.native_id
         told = [seq for seq, _, body in rows if view.native_id in str(json.loads(body))]
         written = [seq for seq, kind, _ in rows if kind == "turn.written"]
         assert told and written and told[0] < written[0], rows
