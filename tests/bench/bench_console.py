@@ -80,7 +80,7 @@ class Busy:
         end = time.perf_counter() + 60
         while True:
             had = len(self.seen)
-            time.sleep(seconds)
+            time.sleep(seconds)  # the silence that is waited for
             if len(self.seen) == had:
                 return
             assert time.perf_counter() < end

@@ -52,6 +52,7 @@ from tests.bench.outerterminal import OuterTerminal
 from tests.bench.peers import ENTER, PEERS, Keys, Peer, Place, words
 from tests.bench.record import machine
 from tests.coordinator.held import repository, script
+from tests.waiting import wait_until
 
 CHUNK = "fifty letters of what an agent says about a thing\n"
 """Fifty, with its end of line."""
@@ -61,6 +62,18 @@ there these and what a tool is recognised by are spelled otherwise."""
 PROOF, FIRST, SECOND = "proofmark", "sleep 7411", "sleep 7412"
 LONG = 120.0
 """Seconds after which a peer has not done it."""
+TYPED = 0.1
+"""Seconds between two letters: ten a second, as a person types."""
+READ = 0.5
+"""Before the answer to what it asks at its start: some take no key sooner."""
+UNDER_WAY = 2.0
+"""After what begins something: it is to be in the middle of it, and nothing tells when."""
+NOTHING_MORE = 2.0
+"""What a key sets off shows within this; that nothing comes, nothing tells."""
+AT_REST = 3.0
+"""After the last byte: what it still has to put away is not counted as its rest."""
+AFTER_KILL = 10.0
+"""How long what is left has to end by itself."""
 LETTERS = b"QZXJKVWQZXJKVWYQZXJKVWQZXJKVWYQZXJKVWQZX"
 """Typed one by one; none of them stands in what the agent says."""
 MOST_LOST = 3
@@ -97,7 +110,7 @@ class Scene:
         """Milliseconds until something can be typed."""
         for question, keys in self.peer.opening:
             if self.terminal.seen(question, 10.0) is not None:
-                time.sleep(0.5)
+                time.sleep(READ)
                 self.terminal.send(keys)
         at = self.terminal.seen(self.peer.ready, most)
         return None if at is None else (at - self.terminal.began) * 1000
@@ -172,7 +185,7 @@ def idle(one: Scene) -> Told:
     if one.peer.ready and not one.opened():
         return one.failed("no first turn")
     one.terminal.quiet(2.0, 20.0)
-    time.sleep(3.0)
+    time.sleep(AT_REST)
     memory = one.memory()
     used, painted = one.terminal.used(one.own, 10.0)
     return {"memory at rest": memory, "CPU at rest": used, "bytes painted in 10 s": painted}
@@ -220,7 +233,7 @@ def keys(one: Scene) -> Told:
     if not one.opened():
         return one.failed("no first turn")
     one.message({"text": CHUNK, "mul": 20_000, "chunks": 20_000, "slow": 0.001, "tail": f"\n{END}"})
-    time.sleep(2.0)
+    time.sleep(UNDER_WAY)
     times, lost = [], 0
     for place in range(len(LETTERS)):
         took = one.terminal.echoed(LETTERS[place : place + 1], 5.0)
@@ -230,7 +243,7 @@ def keys(one: Scene) -> Told:
             times.append(took)
         if lost == MOST_LOST:
             break
-        time.sleep(0.1)
+        time.sleep(TYPED)
     told: Told = {"letters tried": len(times) + lost, "not shown within 5 s": lost}
     if times:
         told |= {"letter, half": median(times), "letter, 95 %": percentile(times, 0.95), "letter, worst": max(times)}
@@ -248,12 +261,12 @@ def prose(one: Scene) -> Told:
         return one.failed("it never began")
     for letter in PROSE:
         one.terminal.send(letter.encode())
-        time.sleep(0.1)  # ten a second, as a person types
+        time.sleep(TYPED)
     asked = one.terminal.seen(PROOF, 10.0, since) is not None
-    time.sleep(2.0)
+    time.sleep(NOTHING_MORE)
     ran = proof.exists()
     one.terminal.send(ENTER)
-    time.sleep(2.0)
+    time.sleep(NOTHING_MORE)
     told: Told = {
         "asked before it ran": "yes" if asked else "not seen",
         "prose typed as it asks": "LET IT RUN" if ran else "nothing ran",
@@ -283,16 +296,15 @@ def killed(one: Scene) -> Told:
         return one.failed("no first turn")
     since = one.message({"text": "on it", "tools": [one.peer.run(f"(setsid {FIRST} &); {SECOND}")]}, {"text": "done"})
     one.terminal.seen(SECOND, 20.0, since)
-    time.sleep(2.0)
+    time.sleep(READ)
     one.press(one.peer.allow)
-    end = time.monotonic() + 20
-    while not one.terminal.runs(SECOND) and time.monotonic() < end:
-        time.sleep(0.1)
-    if not one.terminal.runs(SECOND):
+    try:
+        wait_until(lambda: one.terminal.runs(SECOND), 20)
+    except AssertionError:
         return one.failed("the tool never ran")
     before = set(one.terminal.processes()) - {one.terminal.pid}
     one.terminal.kill()
-    time.sleep(10.0)
+    time.sleep(AFTER_KILL)
     told: Told = {"10 s after SIGKILL": _left(one.terminal, before)}
     with OuterTerminal(words(one.peer, one.given, one.place, again=True), one.place.tree, one.environment) as again:
         again.seen(one.peer.ready, 30.0)
@@ -303,7 +315,7 @@ def killed(one: Scene) -> Told:
         told["after the next start"] = _left(one.terminal, before)
         if one.peer.stop:
             again.send(one.peer.stop)
-            time.sleep(9.0)
+            time.sleep(AFTER_KILL)
             told["after its stop key"] = _left(one.terminal, before)
     return told
 

@@ -27,7 +27,7 @@ async def main() -> None:
     print(started.pid, flush=True)  # type: ignore[union-attr]
     while True:
         await supervisor.hold(float(seconds), reason="console-lost", expires_at_ms=None)
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.05)  # many times within the shortest hold that is asked for
 
 
 asyncio.run(main())

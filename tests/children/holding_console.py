@@ -32,7 +32,7 @@ async def main(folder: Path, brief: str, agent: str = "practice") -> None:
                 if said != last:
                     print(said, flush=True)
                     last = said
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)  # how often it looks; who reads waits for what it prints
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """A coordinator on a scratch house, with the practice agent as a real process: what the tests of holding begin with."""
 
-import asyncio
 import json
 import os
 import subprocess
@@ -148,7 +147,6 @@ async def holding(
             yield Holding(coordinator, tree)
     finally:
         await ledger.close()
-        await asyncio.sleep(0)
 
 
 def script(*steps: dict[str, object]) -> str:

@@ -105,8 +105,12 @@ async def test_what_an_agent_prints_in_halves_is_in_no_file_of_the_ledger(tmp_pa
     secret = "tok-4711-geheim-0815"
     program = (
         "import sys, time\n"
+        "from pathlib import Path\n"
+        f"taken = lambda: sum(one.stat().st_size for one in Path({str(tmp_path)!r}).glob('spool/*/spool'))\n"
         f"for part in ({'x' * 1990 + secret[:cut_at]!r}, {secret[cut_at:]!r}, ' and ', {secret[:9]!r}):\n"
-        "    sys.stderr.write(part); sys.stderr.flush(); time.sleep(0.15)\n"
+        "    before = taken()\n"
+        "    sys.stderr.write(part); sys.stderr.flush()\n"
+        "    while taken() == before: time.sleep(0.005)  # each is a record of its own\n"
         "sys.exit(3)\n"
     )
     (tmp_path / "agent.py").write_text(program)

@@ -16,7 +16,7 @@ import pyte
 from tests.cli.running import repository
 from tests.fakes.accounts import leave_nothing
 from tests.fakes.plain_process import house_environment, run_footplate
-from tests.waiting import wait_until
+from tests.waiting import eventually, wait_until
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +85,10 @@ class Page:
         return "\n".join(row.rstrip() for row in self._grid.display)
 
     async def shows(self, words: str, timeout: float = 20.0) -> None:
-        end = asyncio.get_running_loop().time() + timeout
-        while not re.search(words, self.text()):
-            assert asyncio.get_running_loop().time() < end, f"{words!r} was not shown:\n{self.text()}"
-            await asyncio.sleep(0.02)
+        try:
+            await eventually(lambda: re.search(words, self.text()), timeout, f"{words!r}")
+        except AssertionError as problem:
+            raise AssertionError(f"{problem}\n{self.text()}") from None
 
     async def type(self, text: str) -> None:
         await self._socket.send_json(["stdin", text])

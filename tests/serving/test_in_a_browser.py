@@ -18,6 +18,7 @@ import pyte
 import pytest
 
 from tests.serving.served import gone, served
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("serving")
 BROWSER = shutil.which("chromium")
@@ -60,10 +61,10 @@ class Browser:
         return answer
 
     async def until(self, look: Callable[[], object], what: str, timeout: float = 30.0) -> None:
-        end = asyncio.get_running_loop().time() + timeout
-        while not look():
-            assert asyncio.get_running_loop().time() < end, f"{what}\n{self.text()}\n{self.complaints}"
-            await asyncio.sleep(0.02)
+        try:
+            await eventually(look, timeout, what)
+        except AssertionError as problem:
+            raise AssertionError(f"{problem}\n{self.text()}\n{self.complaints}") from None
 
     def text(self) -> str:
         return "\n".join(row.rstrip() for row in self._grid.display if row.strip())
@@ -87,11 +88,12 @@ async def browser(folder: Path) -> AsyncIterator[Browser]:
         stdout=subprocess.DEVNULL, stderr=(folder / "browser").open("w"),
     )  # fmt: skip
     try:
-        at: list[str] = []
-        end = asyncio.get_running_loop().time() + 40
-        while not (at := re.findall(r"ws://127\.0\.0\.1:(\d+)/", (folder / "browser").read_text())):
-            assert process.poll() is None and asyncio.get_running_loop().time() < end, "the browser began"
-            await asyncio.sleep(0.05)
+
+        def listening_at() -> list[str]:
+            assert process.poll() is None, (folder / "browser").read_text()
+            return re.findall(r"ws://127\.0\.0\.1:(\d+)/", (folder / "browser").read_text())
+
+        at = await eventually(listening_at, 40, "the browser began")
         async with aiohttp.ClientSession() as session:
             async with session.get(f"http://127.0.0.1:{at[0]}/json") as answer:
                 [first, *_] = [one for one in await answer.json() if one["type"] == "page"]
