@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from coordinator import checkresults, gitfacts, helperprocess, leftwork, recording
 from coordinator.agreed import terms_of
-from coordinator.checktypes import GOING_ON, CheckState, CheckView, RepositoryChecks
+from coordinator.checktypes import CheckState, CheckView, RepositoryChecks
 from coordinator.environment import agent_environment
 from coordinator.profiles import AgentProfile
 from coordinator.redaction import Redactor
@@ -154,9 +154,9 @@ def book(tx: Tx, run: RunId, checked: Checked) -> None:
     evidence.add(tx, run=run, kind=EvidenceKind.CHECK, content=content, note=note, again=True)
 
 
-async def again(house: "House", run: RunId) -> Refusal | None:
-    """Begin them once more, as ``tree RUN check`` does, by the operator's order; how they go is in the run's view."""
-    wanted = await house.ledger.read(
+async def of_house(house: "House", run: RunId) -> Wanted | Refusal:
+    """As ``of_run``, with what this console was told of agents and checks."""
+    return await house.ledger.read(
         lambda tx: of_run(
             tx,
             run,
@@ -165,6 +165,11 @@ async def again(house: "House", run: RunId) -> Refusal | None:
             environment=house.settings.environment,
         )
     )
+
+
+async def again(house: "House", run: RunId) -> Refusal | None:
+    """Begin them once more, as ``tree RUN check`` does, by the operator's order; how they go is in the run's view."""
+    wanted = await of_house(house, run)
     if isinstance(wanted, Refusal):
         return wanted
     async with alone_in(wanted.tree) as busy:
@@ -304,7 +309,3 @@ class CheckRuns:
                 return
             except LedgerBusy:
                 await asyncio.sleep(0.2)
-
-
-def goes_on(views: tuple[CheckView, ...]) -> bool:
-    return any(one.state in GOING_ON for one in views)

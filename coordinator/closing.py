@@ -180,7 +180,7 @@ def _how_it_ended(session: "HeldSession") -> tuple[RunOutcome, str]:
     reason = session.stop_reason
     if reason is None and session.concluding is not None:
         failed = session.state.last_result is TurnResultKind.ERROR
-        by_itself = session.at_rest and session.concluding is EndReason.FINISHED
+        by_itself = session.finished_at_rest and session.concluding is EndReason.FINISHED
         why = EndReason.AT_REST if by_itself else session.concluding
         went_wrong = session.rows.turns[-1].failure if failed and by_itself and session.rows.turns else None
         return (

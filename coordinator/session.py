@@ -158,7 +158,7 @@ class HeldSession:
         self.next_due = False
         """The old process is gone and its receipt kept: the next one may be started."""
         self.finish_ordered = False
-        self.at_rest = False
+        self.finished_at_rest = False
         """It is finished because nothing more was to come of it, and by no person."""
         self.reattached = 0
         self.early: list[Order] = []
@@ -348,7 +348,7 @@ class HeldSession:
             timers.keep_up(self)
             over = finishing.is_over(self.rows, self.state, works_on=bool(self.live.background))
             if over and "catch-up" not in self.deadlines and not self.finish_ordered:
-                self.at_rest = self.finish_if_idle()
+                self.finished_at_rest = self.finish_if_idle()
         if not self.left:
             await closing.close(self)
 

@@ -45,7 +45,6 @@ class Attempt(Record):
 ADD: Final = f"INSERT INTO attempts {values(Attempt)} RETURNING {columns(Attempt)}"
 BEGUN: Final = f"UPDATE tasks SET begun = begun + 1 WHERE id = :id RETURNING {columns(tasks.Task)}"
 OF_RUN: Final = f"SELECT {columns(Attempt)} FROM attempts WHERE run = :run"
-OF_OPERATION: Final = f"SELECT {columns(Attempt)} FROM attempts WHERE operation = :operation"
 OF_TASK: Final = f"SELECT {columns(Attempt)} FROM attempts WHERE task = :task ORDER BY n"
 LATEST: Final = f"SELECT {columns(Attempt)} FROM attempts WHERE task = :task ORDER BY n DESC LIMIT 1"
 UNCOUNT: Final = f"UPDATE attempts SET counted = 0 WHERE run = :run AND counted = 1 RETURNING {columns(Attempt)}"
@@ -93,11 +92,6 @@ def _used_up(tx: Tx, id: SeriesId) -> str | None:
 def of_run(tx: Tx, run: RunId) -> Attempt | None:
     """None: the run is no attempt at a task."""
     return one(tx, Attempt, OF_RUN, {"run": run})
-
-
-def of_operation(tx: Tx, operation: OperationId) -> Attempt | None:
-    """Whether a claim was carried out."""
-    return one(tx, Attempt, OF_OPERATION, {"operation": operation})
 
 
 def of_task(tx: Tx, task: TaskId) -> list[Attempt]:

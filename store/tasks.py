@@ -110,9 +110,6 @@ UPDATE tasks SET series = :series, spent = {agreements.NOTHING_LEFT.format(serie
 WHERE id = :id AND revision = :revision AND state IN ({_EDITABLE}) RETURNING {columns(Task)}
 """
 HOLD: Final = f"UPDATE tasks SET held = :held WHERE id = :id RETURNING {columns(Task)}"
-PRIORITIZE: Final = f"""
-UPDATE tasks SET priority = :priority, revision = revision + 1 WHERE id = :id RETURNING {columns(Task)}
-"""
 # In line again, as if it were new.
 RETRY: Final = f"""
 UPDATE tasks SET state = '{TaskState.QUEUED}', {UNCLAIMED}, not_before = 0, counted = 0, reason = '', detail = '{{}}',
@@ -350,19 +347,6 @@ def hold(tx: Tx, *, id: TaskId, held: bool) -> Task | Refusal:
         return task
     row = sure(tx, Task, HOLD, {"id": id, "held": held})
     entries.note(tx, entries.LEDGER_CHAIN, "task.held" if held else "task.let-go", row, "held")
-    return row
-
-
-def prioritize(tx: Tx, *, id: TaskId, priority: int) -> Task | Refusal:
-    task = get(tx, id)
-    if task is None:
-        return Refusal(RefusalReason.NO_SUCH_TASK, {"task": id})
-    if task.state is TaskState.DONE:
-        return Refusal(RefusalReason.TASK_OVER, {"task": id})
-    if task.priority == priority:
-        return task
-    row = sure(tx, Task, PRIORITIZE, {"id": id, "priority": priority})
-    entries.note(tx, entries.LEDGER_CHAIN, "task.prioritized", row, "priority", "revision")
     return row
 
 

@@ -53,14 +53,7 @@ class PlainSession:
 
     def hold(self, lines: Iterable[str]) -> int:
         """Until the run has ended; the exit code. ``lines``: the operator's, read on a thread of their own."""
-        with self._inbox.listening(lines):
-            try:
-                return self._watch()
-            except OSError:
-                # What is told goes nowhere any more: the terminal, or whoever read along, has gone.
-                if self._lost():
-                    return Code.UNREACHABLE
-                raise
+        return self._inbox.served(lines, self._watch, self._lost)
 
     def _watch(self) -> int:
         started, telling = False, self._telling

@@ -12,6 +12,7 @@ from enum import Enum
 from queue import Empty, SimpleQueue
 from types import FrameType
 
+from app.cli.exits import Code
 from coordinator.api import Backend
 
 
@@ -42,6 +43,20 @@ class Inbox:
         with self._signals(), self._subscribed():
             reader.start()
             yield
+
+    def served(self, lines: Iterable[str], watch: Callable[[], int], lost: Callable[[], bool]) -> int:
+        """What ``watch`` gives; *unreachable* where nobody is told any more and ``lost`` says that all is left held.
+
+        Raises:
+            OSError: nobody is told any more, and what was held had to be ended.
+        """
+        with self.listening(lines):
+            try:
+                return watch()
+            except OSError:
+                if lost():
+                    return Code.UNREACHABLE
+                raise
 
     def next(self, seconds: float | None = None) -> Item:
         """Waits; after ``seconds`` without anything it is as if the backend had news."""

@@ -73,15 +73,7 @@ async def _checked(house: House, run: RunId, again: set[RunId], *, here: bool) -
         return None  # cut off by the end of this console: the next one runs them
     if here or run in again:
         return missing
-    wanted = await house.ledger.read(
-        lambda tx: checkruns.of_run(
-            tx,
-            run,
-            profiles={one.name: one for one in house.profiles},
-            configured=house.settings.checks,
-            environment=house.settings.environment,
-        )
-    )
+    wanted = await checkruns.of_house(house, run)
     if isinstance(wanted, Refusal):
         return missing
     again.add(run)

@@ -126,7 +126,7 @@ def test_it_is_kept_back_let_go_and_put_forward(tx: Tx) -> None:
     assert claims.claimable(tx) == second.id
     made(tasks.hold(tx, id=first.id, held=False))
     assert claims.claimable(tx) == first.id
-    made(tasks.prioritize(tx, id=second.id, priority=1))
+    made(tasks.edit(tx, id=second.id, expect_revision=second.revision, priority=1))
     assert claims.claimable(tx) == second.id
 
 
