@@ -16,7 +16,8 @@ from store.vocab import AttentionKind, EndReason
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
 
-MOST_AT_REST = 20.0
+MOST_AT_REST = 60.0
+"""Seconds."""
 log = logging.getLogger(__name__)
 
 
@@ -56,13 +57,13 @@ async def fire(session: "HeldSession") -> None:
 def renewal_in(timing: Timing, remaining: float, *, at_rest: bool) -> float:
     """Seconds until the keeper is to hear of this console again, which it now gives ``remaining`` seconds.
 
-    At rest that is a thirtieth of them: with fifty holds the renewals are nearly all that an idle console does. Nothing
-    is found out later by it but what nobody waits for; a step of the clock is looked for once for all holds
+    At rest that is a tenth of them: with fifty holds the renewals are nearly all that an idle console does. Nothing is
+    found out later by it but what nobody waits for; a step of the clock is looked for once for all holds
     (``following``).
     """
     if not at_rest:
         return timing.hold_renewal
-    return max(timing.hold_renewal, min(MOST_AT_REST, remaining / 30))
+    return max(timing.hold_renewal, min(MOST_AT_REST, remaining / 10))
 
 
 def keep_up(session: "HeldSession") -> None:
@@ -86,14 +87,16 @@ async def renew(session: "HeldSession") -> None:
     if left <= 0:
         session.order_end(EndReason.EXPIRED)
         return
-    remaining, reason = timing.hold_seconds, EndReason.CONSOLE_LOST
+    at_rest = session.state.ready and not session.state.turns and session.wall.grace_until is None
+    # A console that is lost just before its next renewal leaves the whole of ``hold_seconds`` too.
+    remaining = timing.hold_seconds + renewal_in(timing, timing.hold_seconds, at_rest=at_rest)
+    reason = EndReason.CONSOLE_LOST
     if left < remaining:
         remaining, reason = left, EndReason.EXPIRED
     lapse = session.house.attendance.lapses_in(session.house.clock.monotonic())
     if lapse < remaining:
         remaining, reason = lapse, EndReason.LAPSED
     remaining, reason = promised(session, remaining, reason)
-    at_rest = session.state.ready and not session.state.turns and session.wall.grace_until is None
     session.set_deadline("renew", renewal_in(timing, remaining, at_rest=at_rest))
     with contextlib.suppress(ConnectionError, OSError):
         # Bounded: one that does not answer must not keep this actor from a stop.

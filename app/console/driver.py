@@ -8,9 +8,12 @@ the mouse off altogether in xterm and tmux, where the modes replace one another.
 import app.console.before_textual  # noqa: F401, I001  (first: Textual reads its environment at import)
 
 import codecs
+import contextlib
 import os
 import select
+import threading
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from textual import constants, events
 from textual._time import get_time
@@ -20,9 +23,12 @@ from textual.message import Message
 
 from app.console.sequences import Kind, Piece, Sequences
 
+if TYPE_CHECKING:
+    from textual.app import App
+
 MOUSE_MODES = (1000, 1002, 1006)
-TICK = 0.1
-"""Seconds after which the reading thread looks whether it is to end."""
+HUNG_UP = 0.1
+"""Seconds between looks at a terminal that is gone."""
 LONGEST = 32
 _CHORDS = ("ctrl+", "alt+", "super+", "meta+", "hyper+")
 _ALT_IN_EDITING = frozenset("bf\r\n\t\x7f")
@@ -114,7 +120,32 @@ class SteadyParser(XTermParser):
         return events.Key(name if name.startswith("alt+") else f"alt+{name}", None)
 
 
+class Leaving(threading.Event):
+    """Textual's word to the reading thread that it is to end, which wakes it: so it need not look by itself ten times
+    a second, and who waits for it (a program that the terminal is lent to) does not wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads, self._writes = os.pipe()
+        os.set_blocking(self.reads, False)
+        os.set_blocking(self._writes, False)
+
+    def set(self) -> None:
+        super().set()
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._writes, b"\0")
+
+    def clear(self) -> None:
+        super().clear()
+        with contextlib.suppress(BlockingIOError):
+            os.read(self.reads, 4096)
+
+
 class Terminal(LinuxDriver):
+    def __init__(self, app: "App[Any]", *, debug: bool = False, mouse: bool = True, size: Any = None) -> None:
+        super().__init__(app, debug=debug, mouse=mouse, size=size)
+        self.exit_event: Leaving = Leaving()
+
     def _enable_mouse_support(self) -> None:
         if self._mouse:
             self.write(mouse_sequence(on=True))
@@ -147,13 +178,14 @@ class Terminal(LinuxDriver):
         decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         waiting = select.poll()
         waiting.register(self.fileno, select.POLLIN)
+        waiting.register(self.exit_event.reads, select.POLLIN)
         while not self.exit_event.is_set():
-            left = TICK if parser.deadline is None else min(max(parser.deadline - get_time(), 0.0), TICK)
-            if waiting.poll(left * 1000 + 1):
+            late = None if parser.deadline is None else max(parser.deadline - get_time(), 0.0) * 1000 + 1
+            if any(file == self.fileno for file, _ in waiting.poll(late)):
                 data = os.read(self.fileno, 65536)
                 if not data:
                     # Hung up. Who watches the terminal closes the screen; until then this must not spin.
-                    self.exit_event.wait(TICK)
+                    self.exit_event.wait(HUNG_UP)
                 for message in parser.feed(decode(data)):
                     self.process_message(message)
             for message in parser.tick():

@@ -60,7 +60,7 @@ def test_left_never_grows_but_by_a_warning(steps: list[tuple[int, float]]) -> No
 
 @pytest.mark.parametrize(
     ("remaining", "at_rest", "seconds"),
-    [(600, False, 2), (600, True, 20), (86_400, True, 20), (300, True, 10), (60, True, 2), (5, True, 2), (0, True, 2)],
+    [(600, False, 2), (600, True, 60), (86_400, True, 60), (300, True, 30), (60, True, 6), (5, True, 2), (0, True, 2)],
 )
 def test_a_hold_at_rest_is_renewed_rarely_and_often_enough(remaining: float, at_rest: bool, seconds: float) -> None:
     assert renewal_in(Timing(), remaining, at_rest=at_rest) == seconds
