@@ -16,8 +16,7 @@ import msgspec
 from coordinator import tomlfiles
 from coordinator.agentprofile import PER_RUN, AgentProfile
 from coordinator.builtinagents import INFERRED, PRACTICE, UNTRIED, builtin
-from coordinator.drivers.registry import DRIVERS
-from coordinator.drivers.terminal_echo import Prompt
+from coordinator.drivers.registry import DRIVERS, check_prompt
 from coordinator.tomlfiles import invalid
 from store.refusal import Refusal
 from store.vocab import Billing
@@ -109,7 +108,7 @@ def _problem(path: Path, entry: _Entry, made: AgentProfile) -> Refusal | None:
         if made.driver != "pty" and getattr(entry, key) is not None:
             return invalid(path, f"{name}.{key}", 'it is for programs on a terminal only (driver = "pty")')
     try:
-        Prompt(made.prompt)
+        check_prompt(made.prompt)
     except re.error as problem:
         return invalid(path, f"{name}.prompt", f"it is no pattern: {problem}")
     for variable, value in made.env:

@@ -3,16 +3,18 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
-from app.console.review.screen import Review
 from coordinator.clock import RealClock
 
 if TYPE_CHECKING:
     from app.console.deeds import Deeds
+    from app.console.review.screen import Review
 
 
 class Reviewing:
     def __init__(self, deeds: "Deeds") -> None:
         self._deeds = deeds
+        self._review: Review | None = None
+        """The one that was opened last."""
 
     def acts(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
         """By the action's name in the key table."""
@@ -24,7 +26,10 @@ class Reviewing:
         if ledger is None:
             self._deeds.say("this console was not told where its ledger lies: footplate review opens it")
             return
-        review = Review(
+        # Who never looks back does not pay for it: the review, and what exports, are one and a half megabytes.
+        from app.console.review.screen import Review
+
+        review = self._review = Review(
             ledger,
             app.table,
             app.drive.glyphs,
@@ -35,13 +40,13 @@ class Reviewing:
         )
         app.push_screen(review)
 
-    def _leave(self, review: Review) -> None:
+    def _leave(self, review: "Review") -> None:
         if self._deeds.app.screen is review:
             review.dismiss(None)
 
     def close(self) -> bool:
         """What is done to a session is to be seen: the review goes, and what lies over it. False: there is none."""
-        if not any(isinstance(screen, Review) for screen in self._deeds.app.screen_stack):
+        if self._review is None or self._review not in self._deeds.app.screen_stack:
             return False
         self._deeds.close_sheets()
         return True
