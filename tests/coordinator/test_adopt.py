@@ -106,9 +106,10 @@ async def test_the_next_console_carries_on_the_same_live_turn(tmp_path: Path) ->
     async with holding(tmp_path) as held:
         run = RunId(seen["run"])
         assert held.coordinator.swept.picked_up == (run,)
-        view = await held.until(run, lambda v: v.decisions and v.decisions[0].state is DecisionState.OPEN)
+        # What the panel shows comes back with the hold, a moment after what is in the ledger's own rows.
+        view = await held.until(run, lambda v: v.plan and v.decisions and v.decisions[0].state is DecisionState.OPEN)
         asked = view.decisions[0]
-        assert view.plan == (("pending", "look"),), "what the panel shows comes back with the hold"
+        assert view.plan == (("pending", "look"),)
         answer = AnswerDecision(run=run, decision=asked.id, revision=1, payload_hash=asked.payload_hash, answer=Allow())
         assert isinstance(await held.do(answer), Done)
         view = await held.until(run, lambda v: v.turns[0].state is TurnState.SETTLED)
