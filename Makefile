@@ -20,7 +20,7 @@ test: $(VENV)/.dev
 
 check: $(VENV)/.dev
 	@cd $(HERE) && $(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
-	@cd $(HERE) && $(BIN)/mypy
+	@cd $(HERE) && $(BIN)/mypy && $(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 	@cd $(HERE) && $(BIN)/lint-imports --no-timing --no-logo 2>/dev/null || (cd $(HERE) && $(BIN)/lint-imports)
 
 format: $(VENV)/.dev
@@ -34,11 +34,13 @@ bench-compare: $(VENV)/.dev
 	@test -n "$(OLD)" -a -n "$(NEW)" || { echo "usage: make bench-compare OLD=a.json NEW=b.json" >&2; exit 2; }
 	@exec env PYTHONPATH=$(HERE) $(BIN)/python -m tests.bench.compare $(OLD) $(NEW) $(ARGS)
 
-# What takes minutes: the whole fault matrix, two hundred consoles killed at random, thousands of fresh examples.
+# What takes minutes: the whole fault matrix, two hundred consoles killed at random, thousands of fresh examples, and eight
+# sessions that stream (six minutes; FOOTPLATE_SOAK_MINUTES=60 for whether memory stays flat).
 soak: $(VENV)/.dev
 	@cd $(HERE) && $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m soak $(ARGS)
 	@cd $(HERE) && HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -n $(JOBS) --timeout 900 tests/property
-	@cd $(HERE) && exec $(BIN)/python -m tests.bench.bench_soak
+	@cd $(HERE) && $(BIN)/python -m tests.bench.bench_soak
+	@cd $(HERE) && FOOTPLATE_SOAK_MINUTES=$${FOOTPLATE_SOAK_MINUTES:-6} exec $(BIN)/python -m tests.bench.bench_stream_soak
 
 screenshots: $(VENV)/.dev
 	@cd $(HERE) && exec $(BIN)/python -m tests.pictures

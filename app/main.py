@@ -18,12 +18,22 @@ def main() -> None:
         from app.cli.help_text import TOP
 
         _say(TOP)
+    elif refused := no_home(sys.platform):
+        sys.stderr.write(f"{refused}\n")
+        sys.exit(1)
     else:
         if not arguments:
             splash()
         from app.cli import exits
 
         exits.leave_with(lambda: _run(arguments))
+
+
+def no_home(platform: str) -> str:
+    """Why nothing of it can run on a system, told before what that system lacks is imported; '' where it can."""
+    if platform in ("linux", "darwin"):
+        return ""
+    return "Footplate runs on Linux, and not on this system; on Windows, install and run it inside WSL 2."
 
 
 def _run(arguments: list[str]) -> int:

@@ -49,6 +49,13 @@ class Paths:
             self.logs,
         )
 
+    @property
+    def longest_socket(self) -> int:
+        """Bytes of the longest path that a socket of ours has: of a keeper, or of a console."""
+        return max(
+            len(os.fsencode(self.spool)) + len("/") + 12 + len("/s"), len(os.fsencode(self.runtime)) + 1 + 16 + 2
+        )
+
     def ensure(self) -> Refusal | None:
         """Make the folders, 0700 and ours; a ``Refusal`` with what to do when that cannot be."""
         for folder in self.folders():

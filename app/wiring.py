@@ -5,6 +5,7 @@ queue: it works beside any console and without one, holds nothing and begins not
 """
 
 import os
+import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -13,13 +14,16 @@ from pathlib import Path
 from app import logs
 from app.config import Config, operator_name
 from app.paths import Paths
+from app.platforms import untried
 from coordinator import pricefile
 from coordinator.house import HouseSettings
 from coordinator.profiles import AgentProfile
+from coordinator.supervisor.kernel import kernel
 from coordinator.tasks import desk
 from coordinator.tasks.desk import CommandDesk
 from coordinator.thread import CoordinatorThread
-from store.refusal import Refusal
+from store.refusal import Fact, Refusal
+from store.vocab import RefusalReason
 
 MACHINE_ID = Path("/etc/machine-id")
 
@@ -63,6 +67,18 @@ def house_settings(
     )
 
 
+def sockets_fit(paths: Paths) -> Refusal | None:
+    """``socket-path``, where the path of a socket is too long and no shorter way leads to it."""
+    if not kernel.FOLLOWS or paths.longest_socket <= kernel.SOCKET_PATH_BYTES:
+        return None
+    facts: dict[str, Fact] = {
+        "path": str(paths.ledger.parent),
+        "length": paths.longest_socket,
+        "limit": kernel.SOCKET_PATH_BYTES,
+    }
+    return Refusal(RefusalReason.SOCKET_PATH, facts)
+
+
 @contextmanager
 def open_backend(
     config: Config,
@@ -82,11 +98,11 @@ def open_backend(
     was lost, another console's holds picked up on the way), stays held by its keepers; without ``leave`` it is ended.
     ``dispatches``: whether it begins tasks that wait in line.
     """
-    refused = paths.ensure()
+    around = os.environ if environment is None else environment
+    refused = untried(sys.platform, around) or paths.ensure() or sockets_fit(paths)
     if refused is not None:
         yield refused
         return
-    around = os.environ if environment is None else environment
     logs.keep(paths.logs, around, *(dict(one.env) for one in profiles))
     prices = pricefile.load(paths.config_file.parent / pricefile.NAME)
     if isinstance(prices, Refusal):

@@ -54,6 +54,12 @@ _OUTCOMES = {
     RunOutcome.REFUSED: "not started",
 }
 
+_AS_SEEN = (
+    "nothing that was seen is left. On macOS a program can leave its parents unseen: look for one that you did not "
+    "start with ps -x."
+)
+"""No more is known where descendants are followed."""
+
 _STEPS = {
     "no-new-turns": "no new turns",
     "asked": "asked the agent to end",
@@ -64,6 +70,7 @@ _STEPS = {
     "kill": "killed what was left",
     "nonce": "killed what had slipped away",
     "gone": "nothing left running",
+    "seen-gone": "nothing left of what was seen",
 }
 
 
@@ -125,9 +132,12 @@ def _headline(receipt: Receipt) -> str:
         pids = ", ".join(str(left.pid) for left in receipt.remaining)
         left = plural(len(receipt.remaining), "process", "processes")
         return f"Not everything could be ended: {left} left ({pids}). End it by hand, then look with footplate ps."
-    if receipt.already_ended and not receipt.ended:
-        return f"The agent had ended before{_exit(receipt)}. Nothing left running."
     ended = plural(len(receipt.ended), "process", "processes")
+    if receipt.already_ended and not receipt.ended:
+        before = f"The agent had ended before{_exit(receipt)}"
+        return f"{before}; {_AS_SEEN}" if receipt.followed else f"{before}. Nothing left running."
+    if receipt.followed:
+        return f"{ended} ended, {seconds(receipt.total_ms)}; {_AS_SEEN}"
     return f"Nothing left running. {ended} ended, {seconds(receipt.total_ms)}."
 
 

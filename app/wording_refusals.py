@@ -17,8 +17,13 @@ _R = RefusalReason
 _TEMPLATES: dict[RefusalReason, str] = {
     _R.STOPPED: "This run was stopped by you before it could start; start it again if you still want it.",
     _R.SHUTTING_DOWN: "The console is closing, so nothing new is begun; open it again and repeat this.",
+    _R.UNTRIED_PLATFORM: (
+        "Nobody has run sessions on {system|this system} yet, and a stop proves less there: a program that leaves its "
+        "parents between two looks, and whose environment cannot be read, stays unseen; "
+        "to start them all the same, set {variable|FOOTPLATE_UNTRIED_PLATFORM}=1 (to look through a ledger, nothing)."
+    ),
     _R.SOCKET_PATH: (
-        "The path {path|of a socket} is too long for a socket ({length|more than 107} bytes, 107 at most); "
+        "The path {path|of a socket} is too long for a socket ({length|too many} bytes, {limit|107} at most); "
         "set FOOTPLATE_HOME to a shorter folder."
     ),
     _R.AUTHORIZATION_CLOSED: "These terms are no longer in force[ ({reason,why:ending})]; start again under new terms.",

@@ -5,8 +5,12 @@ behind is found only by what the supervisor knows of it.
 """
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+if sys.platform == "darwin":
+    from coordinator.supervisor import darwin
 
 NONCE_VARIABLE = "FOOTPLATE_CUSTODY"
 _SUPERVISOR = ("coordinator/supervisor", "coordinator.supervisor")
@@ -21,19 +25,34 @@ def inside_a_hold(environ: Mapping[str, str] | None = None, *, proc: Path = Path
     for _ in range(_GENERATIONS):
         if pid <= 1:
             return False
-        if _carries_nonce(proc / str(pid)) or _is_supervisor(proc / str(pid)):
+        environment, arguments, parent = _of(pid, proc)
+        if _has_nonce(environment) or _is_supervisor(arguments):
             return True
-        pid = _parent_of(proc / str(pid))
+        pid = parent
     return False
 
 
-def _carries_nonce(process: Path) -> bool:
+def _of(pid: int, proc: Path) -> tuple[list[bytes], list[bytes], int]:
+    """Environment, arguments and parent; empty and 0 where it is gone or not ours to read."""
+    if sys.platform == "darwin":
+        facts = darwin.stat(pid)
+        return darwin.environment(pid), darwin.arguments(pid), facts.parent if facts is not None else 0
+    else:
+        process = proc / str(pid)
+        return (
+            _read(process / "environ").split(b"\0"),
+            _read(process / "cmdline").split(b"\0"),
+            _parent_in(_read(process / "stat")),
+        )
+
+
+def _has_nonce(environment: list[bytes]) -> bool:
     marker = NONCE_VARIABLE.encode() + b"="
-    return any(variable.startswith(marker) for variable in _read(process / "environ").split(b"\0"))
+    return any(variable.startswith(marker) for variable in environment)
 
 
-def _is_supervisor(process: Path) -> bool:
-    parts = _read(process / "cmdline").decode("utf-8", "replace").split("\0")
+def _is_supervisor(arguments: list[bytes]) -> bool:
+    parts = [part.decode("utf-8", "replace") for part in arguments]
     # Its own arguments only: a shell that greps for the name is none.
     return (
         bool(parts)
@@ -42,9 +61,9 @@ def _is_supervisor(process: Path) -> bool:
     )
 
 
-def _parent_of(process: Path) -> int:
+def _parent_in(stat: bytes) -> int:
     # The name in brackets may hold anything, brackets too; what follows the last one is numbers.
-    after = _read(process / "stat").rpartition(b")")[2].split()
+    after = stat.rpartition(b")")[2].split()
     return int(after[1]) if len(after) > 1 and after[1].isdigit() else 0
 
 

@@ -17,7 +17,7 @@ from coordinator.custody import spoolfile
 from coordinator.custody.client import Supervisor
 from coordinator.custody.leftovers import end_left
 from coordinator.custody.receipts import process_from_facts, receipt_from_facts
-from coordinator.custody.types import RecordKind, SpawnFailure, SpoolRecord, WriteProof
+from coordinator.custody.types import Receipt, RecordKind, SpawnFailure, SpoolRecord, WriteProof
 from coordinator.environment import agent_environment
 from coordinator.rows import read_rows
 from coordinator.settling import Ending
@@ -246,7 +246,7 @@ async def close(session: "HeldSession") -> None:
     await session.write(book)
     steps.reach(Step.CLOSED)
     session.rows = await session.house.ledger.read(lambda tx: read_rows(tx, session.run_id))
-    show_gone(session, receipt.total_ms)
+    show_gone(session, receipt)
     session.live.background, session.live.status = (), ""
     session.live.tools.clear()
     if session.failure is None and not session.started.done():
@@ -316,8 +316,8 @@ def show_step(session: "HeldSession", record: SpoolRecord) -> None:
     session.live.end_step(str(record.facts.get("step", "")), max(0, record.at_ms - since), left)
 
 
-def show_gone(session: "HeldSession", total_ms: int) -> None:
-    session.live.end_step("gone", total_ms, ())
+def show_gone(session: "HeldSession", receipt: Receipt) -> None:
+    session.live.end_step("seen-gone" if receipt.followed else "gone", receipt.total_ms, ())
 
 
 async def without_wire(session: "HeldSession") -> None:

@@ -21,8 +21,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from coordinator.custody.processes import kill_carriers
 from coordinator.supervisor import main as supervisor_main
 from coordinator.supervisor.guard import NOT_BEGUN
+from coordinator.supervisor.kernel import kernel
 
 NONCE: Final = "FOOTPLATE_CUSTODY"
 TIMEOUT: Final = "timeout"
@@ -148,8 +150,8 @@ class _Held:
         self._cut = ""
         self._loop = asyncio.get_running_loop()
         self._done = asyncio.Event()
-        # A pidfd and not Process.wait: an orphan that keeps the pipe would hold that for as long as it lives.
-        self._pidfd = os.pidfd_open(process.pid)
+        # Not Process.wait: an orphan that keeps the pipe would hold that for as long as it lives.
+        self._exit = kernel.exit_handle(process.pid)
         self._readers: set[int] = set()
         self._code: int | None = None
 
@@ -162,7 +164,7 @@ class _Held:
         if self._process.stdin is not None:
             os.set_blocking(self._process.stdin.fileno(), False)
             self._loop.add_writer(self._process.stdin.fileno(), self._write)
-        self._loop.add_reader(self._pidfd, self._exited)
+        self._loop.add_reader(self._exit, self._exited)
         try:
             await asyncio.wait_for(self._done.wait(), timeout)
         except TimeoutError:
@@ -199,7 +201,7 @@ class _Held:
             pipe.close()
 
     def _exited(self) -> None:
-        self._loop.remove_reader(self._pidfd)
+        self._loop.remove_reader(self._exit)
         # What it wrote before its end is in the pipes already; who still holds them is no part of the answer.
         for fd in tuple(self._readers):
             while fd in self._readers and not self._cut:
@@ -228,8 +230,8 @@ class _Held:
         if not _at_end(self._tether):
             _end_carriers(self._nonce)
         os.close(self._tether)
-        self._loop.remove_reader(self._pidfd)
-        os.close(self._pidfd)
+        self._loop.remove_reader(self._exit)
+        os.close(self._exit)
         for pipe in (self._process.stdout, self._process.stderr, self._process.stdin):
             if pipe is not None and not pipe.closed:
                 self._loop.remove_reader(pipe.fileno())
@@ -247,30 +249,9 @@ def _at_end(tether: int) -> bool:
 
 def _end_carriers(nonce: str) -> None:
     """End whatever left the group but carries the nonce; looked for again until nothing is found."""
-    wanted = f"{NONCE}={nonce}".encode()
     for _ in range(20):
-        seen = False
-        for name in os.listdir("/proc"):  # noqa: PTH208 - /proc, many times
-            if name.isdigit() and int(name) != os.getpid():
-                seen = _end_if_carrier(int(name), wanted) or seen
-        if not seen:
+        if not kill_carriers(nonce):
             return
-
-
-def _end_if_carrier(pid: int, wanted: bytes) -> bool:
-    try:
-        handle = os.pidfd_open(pid)  # first the handle, then the look: what is signalled is what was looked at
-    except OSError:
-        return False
-    try:
-        if wanted not in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-            return False
-        signal.pidfd_send_signal(handle, signal.SIGKILL)
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
 
 
 @cache

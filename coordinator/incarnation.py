@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator.custody.processes import boot_id, identity_of
+from coordinator.supervisor.kernel import kernel
 from store import incarnations
 from store.db import Tx
 from store.vocab import IncarnationId
@@ -52,13 +53,13 @@ def begin(runtime: Path, incarnation: IncarnationId) -> Life:
 
 @contextlib.contextmanager
 def _short(path: Path) -> Iterator[str]:
-    """A name for the socket that fits its 107 bytes, through a handle on its folder where the path is longer."""
-    if len(os.fsencode(path)) <= 107:
+    """A name for the socket that fits into its address, through a handle on its folder where the path is longer."""
+    if len(os.fsencode(path)) <= kernel.SOCKET_PATH_BYTES:
         yield str(path)
         return
-    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    folder = os.open(path.parent, kernel.FOLDER)
     try:
-        yield f"/proc/self/fd/{folder}/{path.name}"
+        yield kernel.below(folder, path.name) or str(path)
     finally:
         os.close(folder)
 

@@ -8,8 +8,9 @@ import os
 import socket
 from pathlib import Path
 
+from coordinator.supervisor.kernel import kernel
+
 _SECONDS = 0.5
-_PATH_BYTES = 107
 
 
 def poke(socket_path: str | Path) -> bool:
@@ -18,10 +19,10 @@ def poke(socket_path: str | Path) -> bool:
     folder: int | None = None
     try:
         name = str(path)
-        if len(os.fsencode(path)) > _PATH_BYTES:
+        if len(os.fsencode(path)) > kernel.SOCKET_PATH_BYTES:
             # Through a handle on its folder: the whole path does not fit into a socket's address.
-            folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-            name = f"/proc/self/fd/{folder}/{path.name}"
+            folder = os.open(path.parent, kernel.FOLDER)
+            name = kernel.below(folder, path.name) or name
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as poked:
             poked.settimeout(_SECONDS)
             poked.connect(name)

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from coordinator.custody.processes import working_folder
 from coordinator.gitfacts import RepositoryFacts, dirs_of, text
 from coordinator.githelper import changed_files, run_git
 from coordinator.parkednote import ROOT
+from coordinator.supervisor.kernel import kernel
 from store.refusal import Refusal
 
 OURS: Final = "refs/heads/footplate"
@@ -104,14 +106,10 @@ def _text_of(path: Path) -> bytes:
 def someone_stands_in(tree: Path) -> bool:
     """Whether a process of this user has its working folder there: an operator's shell, say."""
     inside = (str(tree), f"{tree}{os.sep}")
-    for name in os.listdir("/proc"):  # noqa: PTH208 - /proc, many times
-        if name.isdigit():
-            try:
-                at = os.readlink(f"/proc/{name}/cwd")  # noqa: PTH115 - likewise
-            except OSError:
-                continue
-            if at == inside[0] or at.startswith(inside[1]):
-                return True
+    for pid in kernel.all_pids():
+        at = working_folder(pid)
+        if at == inside[0] or at.startswith(inside[1]):
+            return True
     return False
 
 

@@ -5,6 +5,7 @@ silently wrong.
 """
 
 import os
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +18,8 @@ HEADER: Final = b"SQLite format 3\x00"
 # WAL needs memory shared between all who open the file; over a network there is none.
 NETWORK_FILE_SYSTEMS: Final = frozenset(
     {
-        "afs", "beegfs", "ceph", "cifs", "coda", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs", "gfs2",
-        "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "smb2", "smb3", "smbfs",
+        "afpfs", "afs", "beegfs", "ceph", "cifs", "coda", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs",
+        "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "smb2", "smb3", "smbfs", "webdav",
     }
 )  # fmt: skip
 
@@ -43,11 +44,27 @@ def file_system_of(folder: Path, mounts: str) -> str:
     return kind
 
 
+def _mounts() -> str:
+    """As mountinfo has them."""
+    if sys.platform == "darwin":
+        import psutil  # noqa: PLC0415 - Linux tells it in a file
+
+        return "\n".join(mount_line(one.mountpoint, one.fstype) for one in psutil.disk_partitions(all=True))
+    else:
+        return Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+
+
+def mount_line(point: str, kind: str) -> str:
+    """One mount as a line of mountinfo, as far as it is read here."""
+    escaped = point.replace("\\", "\\134").replace(" ", "\\040").replace("\n", "\\012")
+    return f"0 0 0:0 / {escaped} - {kind}"
+
+
 def check_place(folder: Path) -> Refusal | None:
     try:
-        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+        mounts = _mounts()
     except OSError:
-        return None  # no such file on this system: SQLite's own answer must do
+        return None  # they are not told: SQLite's own answer must do
     kind = file_system_of(folder.resolve(), mounts)
     if kind in NETWORK_FILE_SYSTEMS:
         return Refusal(RefusalReason.NETWORK_FILE_SYSTEM, {"path": str(folder), "kind": kind})

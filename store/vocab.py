@@ -284,6 +284,7 @@ class RefusalReason(StrEnum):
     # admission and final proof, in the order in which they are looked at
     STOPPED = "stopped"
     SHUTTING_DOWN = "shutting-down"
+    UNTRIED_PLATFORM = "untried-platform"
     SOCKET_PATH = "socket-path"
     AUTHORIZATION_CLOSED = "authorization-closed"
     AUTHORIZATION_UNBOUND = "authorization-unbound"

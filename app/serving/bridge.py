@@ -2,8 +2,8 @@
 textual-serve speaks.
 
 The console in the browser is the one of every terminal, with its own reading of keys: what keeps a cut sequence from
-becoming an answer holds there too. A page that is closed is a terminal that hung up. Standard library only; one console
-for each process, which ends with it.
+becoming an answer holds there too. A page that is closed is a terminal that hung up. Nothing is loaded
+but the standard library and ``kernel``; one console for each process, which ends with it.
 """
 
 import contextlib
@@ -17,6 +17,8 @@ import struct
 import sys
 import termios
 from collections.abc import Iterator
+
+from coordinator.supervisor.kernel import kernel
 
 READY = b"__GANGLION__\n"
 """With this line the server knows that packets follow."""
@@ -139,7 +141,7 @@ def _write(handle: int, data: bytes) -> None:
 
 def _ended(child: int) -> int:
     """Its exit code, waited for; one that does not go is killed, and its keepers hold on without it."""
-    handle = os.pidfd_open(child)
+    handle = kernel.exit_handle(child)
     poll = select.poll()
     poll.register(handle, select.POLLIN)
     if not poll.poll(_PATIENCE_MS):

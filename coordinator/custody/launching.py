@@ -1,6 +1,6 @@
 """Starting a supervisor's process, and waiting for exactly that child when it ends.
 
-The console is no subreaper and waits for no child but those started here: ``waitpid`` on their own pids, when a pidfd
+The console is no subreaper and waits for no child but those started here: ``waitpid`` on their own pids, when a handle
 says that one has ended. ``posix_spawn`` rather than asyncio's subprocess, which keeps a thread for each child.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from coordinator.custody.types import HoldSpec, SpawnFailure
 from coordinator.supervisor import main as supervisor_main
+from coordinator.supervisor.kernel import kernel
 
 PROGRAM = Path(supervisor_main.__file__)
 
@@ -33,7 +34,7 @@ def reap_ended() -> None:
 def _watch(pid: int) -> None:
     _children.add(pid)
     loop = asyncio.get_running_loop()
-    fd = os.pidfd_open(pid)
+    fd = kernel.exit_handle(pid)
 
     def ended() -> None:
         loop.remove_reader(fd)

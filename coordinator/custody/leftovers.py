@@ -1,6 +1,7 @@
 """When keeper and worker are both gone: who is still in the hold's cgroups or carries its nonce is proven ours, and is
 ended from here."""
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +9,10 @@ from typing import Any
 
 from coordinator.custody import spoolfile
 from coordinator.custody.processes import boot_id, carriers, kill_carriers, name_of
+from coordinator.custody.types import RecordKind
 from coordinator.supervisor.cgroup import Cgroups
+from coordinator.supervisor.kernel import kernel
+from coordinator.supervisor.roll import Seen
 
 PATIENCE = 5.0
 """Seconds after which a process that does not die is *remaining*."""
@@ -36,6 +40,12 @@ def end_left(folder: Path, nonce: str, *, reason: str) -> dict[str, Any]:
         while not groups.empty() and time.monotonic() - begun < PATIENCE:
             time.sleep(0.005)
         steps.append(["cgroup", took()])
+    still: list[int] = []
+    if kernel.FOLLOWS:
+        seen, still = _end_agents(folder, nonce, header or {})
+        for one in seen:
+            ended.setdefault(one.pid, {"pid": one.pid, "name": one.name, "step": "kill"})
+        steps.append(["kill", took()])
     until = time.monotonic() + PATIENCE
     while True:
         saw(carriers(nonce), "nonce")
@@ -43,12 +53,12 @@ def end_left(folder: Path, nonce: str, *, reason: str) -> dict[str, Any]:
             break
         time.sleep(0.005)
     steps.append(["nonce", took()])
-    alive = {*carriers(nonce), *groups.members()}
+    alive = {*carriers(nonce), *groups.members(), *still}
     saw(list(alive), "nonce")
     groups.remove()
     for facts in ended.values():
         facts["gone_after_ms"] = took()
-    return {
+    receipt: dict[str, Any] = {
         "reason": reason,
         "already_ended": not ended,
         "agent_exit": None,
@@ -58,6 +68,32 @@ def end_left(folder: Path, nonce: str, *, reason: str) -> dict[str, Any]:
         "spared": [],
         "total_ms": took(),
     }
+    return {**receipt, "followed": True} if kernel.FOLLOWS else receipt
+
+
+def _end_agents(folder: Path, nonce: str, header: Mapping[str, object]) -> tuple[list[Seen], list[int]]:
+    """Where no signal ends an agent with its keeper: those that the spool names and that are there, and what is known
+    by them to be theirs. Gives who was seen, and who would not die."""
+    from coordinator.supervisor.follower import Follower  # noqa: PLC0415 - never needed on Linux
+
+    if header.get("boot_id") != boot_id():
+        return [], []
+    follower = Follower(nonce)
+    follower.hold(-1, (os.getpid(),))
+    try:
+        for record in spoolfile.read_spool(folder / spoolfile.SPOOL):
+            pid, ticks = record.facts.get("pid"), record.facts.get("start_ticks")
+            if record.kind is RecordKind.STARTED and isinstance(pid, int) and isinstance(ticks, int):
+                follower.begin_with(pid, ticks)
+        roll = follower.roll(())
+        roll.look("kill", 0)
+        until = time.monotonic() + PATIENCE
+        while roll.kill_children() and time.monotonic() < until:
+            time.sleep(0.005)
+        still = [one.pid for one in roll.look("kill", 0)]
+        return list(roll.seen.values()), still
+    finally:
+        follower.close()
 
 
 def _cgroups(header: Mapping[str, object]) -> Cgroups:

@@ -38,4 +38,5 @@ def receipt_from_facts(facts: Mapping[str, object]) -> Receipt:
         remaining=_processes(facts.get("remaining")),
         spared=_processes(facts.get("spared")),
         total_ms=_int(facts.get("total_ms")),
+        followed=bool(facts.get("followed")),
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from coordinator.custody.types import RecordKind, SpoolRecord, WriteProof
 from coordinator.supervisor import spoolformat
+from coordinator.supervisor.kernel import kernel
 
 SPOOL = "spool"
 _SLICE = 1 << 20
@@ -125,7 +126,7 @@ def cut_torn_tail(folder: Path) -> int:
             at += len(data)
         if decoder.offset < size:
             os.ftruncate(fd, decoder.offset)
-            os.fdatasync(fd)
+            kernel.sync(fd)
         return size - decoder.offset
     finally:
         os.close(fd)

@@ -13,7 +13,8 @@ class ProcessIdentity:
     boot_id: str
     pid: int
     start_ticks: int
-    """Field 22 of ``/proc/PID/stat``: clock ticks since boot."""
+    """When it started: on Linux field 22 of ``/proc/PID/stat`` (clock ticks since boot), on macOS microseconds of the
+    wall clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,3 +182,5 @@ class Receipt:
     remaining: tuple[EndedProcess, ...]
     spared: tuple[EndedProcess, ...]
     total_ms: int
+    followed: bool = False
+    """Nothing kept the tree together (macOS): what is told is of those that were seen or carried the nonce."""

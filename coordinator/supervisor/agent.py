@@ -13,12 +13,15 @@ import signal
 import struct
 import termios
 
-from . import cgroup, kin, linux
+from . import cgroup
+from .kernel import kernel
 
 _PIPE_BYTES = 256 * 1024
 _RESTORED = tuple(getattr(signal, f"SIG{name}") for name in ("HUP", "INT", "QUIT", "TERM", "PIPE", "CHLD", "XFSZ"))
 _NOT_FOUND = frozenset({errno.ENOENT, errno.ENOTDIR})
-_NOT_EXECUTABLE = frozenset({errno.EACCES, errno.ENOEXEC, errno.EPERM, errno.ELIBBAD})
+_NOT_EXECUTABLE = frozenset(
+    getattr(errno, name, errno.ENOEXEC) for name in ("EACCES", "ENOEXEC", "EPERM", "ELIBBAD", "EBADARCH", "EBADEXEC")
+)
 
 
 class Order:
@@ -52,20 +55,13 @@ class Started:
         """-1 with a terminal."""
         self.report = report
         """End of file: the exec happened. Else stage and errno."""
-        facts = kin.stat(pid)
+        facts = kernel.stat(pid)
         self.ticks = facts.ticks if facts is not None else 0
 
 
 def _nonblocking(fd: int) -> int:
     os.set_blocking(fd, False)
     return fd
-
-
-def _roomy(fd: int) -> None:
-    try:
-        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-    except OSError:
-        pass  # the user's share of pipe memory is used up; 64 KiB do
 
 
 def resize(fd: int, rows: int, columns: int) -> None:
@@ -81,7 +77,7 @@ def start(order: Order, generation: int, umask: int, group: str) -> Started:
         in_read, in_write = os.pipe()
         out_read, out_write = os.pipe()
         err_read, err_write = os.pipe()
-        _roomy(out_read)
+        kernel.widen(out_read, _PIPE_BYTES)
         theirs = (in_read, out_write, err_write)
         ours = (in_write, out_read, err_read)
     else:
@@ -128,7 +124,7 @@ def _become(
     number = 0
     try:
         os.setsid()
-        if not linux.die_with_parent(signal.SIGKILL, worker):
+        if not kernel.die_with_parent(signal.SIGKILL, worker):
             os._exit(127)
         if group:
             cgroup.join(group)

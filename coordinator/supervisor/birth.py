@@ -15,14 +15,18 @@ import sys
 from collections.abc import Callable
 from types import TracebackType
 
-from . import kin, linux
 from .config import BadConfig, Config
 from .keeper import keep
+from .kernel import kernel
 from .peers import SOCKET, address
 from .spool import Spool
 from .spoolformat import SPOOL_VERSION
 from .wireformat import WIRE_VERSION
 from .worker import Worker
+
+MYPY = False
+if MYPY:
+    from .follower import Follower
 
 COOKIE = "cookie"
 _CONFIG_SECONDS = 10.0
@@ -108,7 +112,7 @@ def _nothing(number: int, frame: object) -> None:
 def main() -> int:
     """Both processes come through here; returns the exit code of each."""
     umask = os.umask(0o077)
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # a console's own descriptors may be inheritable: none of them is ours
+    kernel.close_from(3)  # a console's own descriptors may be inheritable: none of them is ours
     try:
         os.setsid()
     except OSError:
@@ -121,7 +125,7 @@ def main() -> int:
         folder = _open_folder(config.folder)
         listener = _listen(folder, config.folder)
         spool = _prepare(folder, config)
-        linux.become_subreaper()
+        kernel.become_subreaper()
     except BadConfig as error:
         _tell({"failed": "os-error", "detail": f"config: {error}"})
         return 1
@@ -132,15 +136,14 @@ def main() -> int:
         _tell({"failed": "os-error", "detail": str(error)})
         return 1
     keeper = os.getpid()
-    keeper_gone = os.pidfd_open(keeper)
     config.keeper_ticks = _ticks(keeper)
+    follower = _follower(config.nonce)
     worker = os.fork()
     if worker == 0:
-        return _work(config, spool, listener, keeper, keeper_gone, umask)
+        return _work(config, spool, listener, keeper, follower, umask)
     listener.close()
-    os.close(keeper_gone)
     _silence()
-    code = keep(worker, config, spool)
+    code = keep(worker, config, spool, follower)
     config.cgroups.remove()
     try:
         os.unlink(SOCKET, dir_fd=folder)
@@ -150,12 +153,29 @@ def main() -> int:
 
 
 def _ticks(pid: int) -> int:
-    facts = kin.stat(pid)
+    facts = kernel.stat(pid)
     return facts.ticks if facts is not None else 0
 
 
-def _work(config: Config, spool: Spool, listener: socket.socket, keeper: int, keeper_gone: int, umask: int) -> int:
-    linux.become_subreaper()
+def _follower(nonce: str) -> Follower | None:
+    """Where orphans do not come to us by themselves. The memory that keeper and worker share is made with it."""
+    if not kernel.FOLLOWS:
+        return None
+    from .follower import Follower  # noqa: PLC0415 - a keeper on Linux is small, and never needs it
+
+    return Follower(nonce)
+
+
+def _work(
+    config: Config, spool: Spool, listener: socket.socket, keeper: int, follower: Follower | None, umask: int
+) -> int:
+    try:
+        keeper_gone = kernel.exit_handle(keeper)
+    except ProcessLookupError:
+        return 1
+    if os.getppid() != keeper:  # it was gone before: what the handle is of may be another
+        return 1
+    kernel.become_subreaper()
     config.worker_ticks = _ticks(os.getpid())
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_read, False)
@@ -163,7 +183,7 @@ def _work(config: Config, spool: Spool, listener: socket.socket, keeper: int, ke
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, _nothing)
     signal.signal(signal.SIGTERM, _nothing)
-    hold = Worker(config, spool, listener, keeper, umask)
+    hold = Worker(config, spool, listener, keeper, follower, umask)
     worker_facts: dict[str, object] = {"pid": os.getpid(), "start_ticks": config.worker_ticks}
     keeper_facts: dict[str, object] = {"pid": keeper, "start_ticks": config.keeper_ticks}
     header: dict[str, object] = {

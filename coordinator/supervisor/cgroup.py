@@ -12,7 +12,7 @@ import errno
 import os
 import time
 
-from . import kin
+from .kernel import kernel
 
 _NAME = "footplate"
 
@@ -78,11 +78,11 @@ class Cgroups:
 
 
 def _members(folder: str) -> list[int]:
-    return [int(pid) for pid in kin.read(f"{folder}/cgroup.procs").split() if pid.isdigit()]
+    return [int(pid) for pid in kernel.read(f"{folder}/cgroup.procs").split() if pid.isdigit()]
 
 
 def _populated(folder: str) -> bool:
-    return b"populated 1" in kin.read(f"{folder}/cgroup.events").splitlines()
+    return b"populated 1" in kernel.read(f"{folder}/cgroup.events").splitlines()
 
 
 def _write(path: str, what: bytes) -> bool:
@@ -104,12 +104,12 @@ def join(folder: str) -> None:
 def own(proc: str = "/proc/self") -> str:
     """The folder of this process's own cgroup; empty where cgroup v2 is not mounted, or ours is out of its sight."""
     mine: str | None = None
-    for line in kin.read(f"{proc}/cgroup").decode("utf-8", "replace").splitlines():
+    for line in kernel.read(f"{proc}/cgroup").decode("utf-8", "replace").splitlines():
         if line.startswith("0::/"):
             mine = line[3:].rstrip("/")
     if mine is None or ".." in mine.split("/"):
         return ""
-    for line in kin.read(f"{proc}/mountinfo").decode("utf-8", "replace").splitlines():
+    for line in kernel.read(f"{proc}/mountinfo").decode("utf-8", "replace").splitlines():
         before, _, after = line.partition(" - ")
         fields = before.split(" ")
         if after.split(" ")[0] != "cgroup2" or len(fields) < 5 or "\\" in fields[4]:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 
-from . import cgroup, kin
+from . import cgroup
 from .agent import Order
+from .kernel import kernel
+from .process import CUSTODY_VARIABLE
 
 
 class BadConfig(Exception):
@@ -52,7 +54,7 @@ class Config:
             raise BadConfig("a field is of the wrong kind") from None
         if not self.cookie or not self.nonce:
             raise BadConfig("empty cookie or nonce")
-        self.boot_id = kin.boot_id()
+        self.boot_id = kernel.boot_id()
         self.keeper_ticks = 0
         self.worker_ticks = 0
 
@@ -71,7 +73,7 @@ class Config:
         for name in ("TMUX", "TMUX_PANE"):
             whole.pop(name, None)
         whole["TMUX_TMPDIR"] = f"{self.folder}/t"
-        whole[kin.CUSTODY_VARIABLE] = self.nonce
+        whole[CUSTODY_VARIABLE] = self.nonce
         size: tuple[int, int] | None = None
         if isinstance(terminal, list) and len(terminal) == 2:
             size = (int(terminal[0]), int(terminal[1]))

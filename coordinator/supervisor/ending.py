@@ -11,7 +11,8 @@ import signal
 from collections.abc import Callable, Iterable
 
 from .cgroup import Cgroups
-from .roll import Roll, Seen, through_pidfd
+from .kernel import kernel
+from .roll import Roll, Seen
 
 
 def exit_word(code: int) -> str:
@@ -116,7 +117,7 @@ class Ladder:
         self._until = now + seconds
         if gentle:
             self._until = min(self._until, self.ordered_at + self._seconds["total"])
-        if step == "term" and not alive and not self._hands.reap():
+        if step == "term" and not alive and not self._left():
             self._enter("nonce", now)  # nobody to say it to
             return
         self._rounds = 0
@@ -144,11 +145,14 @@ class Ladder:
             key = (one.pid, one.ticks)
             if key not in self._termed:
                 self._termed.add(key)
-                through_pidfd(one.pid, one.ticks, (signal.SIGTERM, signal.SIGCONT))
+                kernel.signal_exactly(one.pid, one.ticks, (signal.SIGTERM, signal.SIGCONT))
+
+    def _left(self) -> bool:
+        return self.roll.any_left(self._hands.reap())
 
     def tick(self, now: float) -> float:
         """Go on; returns in how many seconds to come again, if no child ends before."""
-        left = self._hands.reap()
+        left = self._left()
         if self.step == "kill":
             return self._kill(now, left)
         if self.step == "nonce":

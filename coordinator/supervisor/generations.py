@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from . import agent, kin
+from . import agent
 from .config import Config
 from .ending import exit_word
+from .kernel import kernel
 from .loop import Loop
 from .output import Output
 from .peers import Peer
@@ -141,7 +142,7 @@ class Generations:
                 peer.answer(n, False, why=what, detail=detail)
             return
         identity = self._identity()
-        self._spool.set_agent(started.pid, started.ticks, kin.name(started.pid))
+        self._spool.set_agent(started.pid, started.ticks, kernel.name(started.pid))
         self._spool.append_facts("started", identity)
         self._output.open(started.stdout, started.stderr, quiet=order.quiet)
         self._stdin.open(started.stdin, terminal=started.stdin == started.stdout)

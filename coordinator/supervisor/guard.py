@@ -18,7 +18,12 @@ import sys
 import time
 
 from . import kin
-from .linux import become_subreaper
+from .kernel import kernel
+from .process import CUSTODY_VARIABLE
+
+MYPY = False
+if MYPY:
+    from .follower import Follower
 
 NOT_BEGUN = b"guard: "
 """Before the reason why the program could not be started; the exit code is 127."""
@@ -31,7 +36,8 @@ def main() -> int:
     """Returns the program's exit code; one that a signal ended takes the guard with it by the same signal."""
     order, argv = int(sys.argv[2]), sys.argv[3:]
     os.set_inheritable(order, False)
-    become_subreaper()
+    kernel.become_subreaper()
+    follower = _follower()
     woken, wake = os.pipe()
     for end in (woken, wake):
         os.set_blocking(end, False)
@@ -40,38 +46,64 @@ def main() -> int:
     try:
         # A group of its own: what it does to that does not reach the guard. Python's own ignored signals stay here.
         program = os.posix_spawnp(
-            argv[0], argv, _environment(), setpgroup=0, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD]
+            argv[0],
+            argv,
+            _environment(),
+            setpgroup=0,
+            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD],
         )
     except OSError as problem:
         os.write(2, NOT_BEGUN + (problem.strerror or "").lower().encode() + b"\n")
         return 127
-    code = _wait(program, order, woken)
-    _end_all()
+    code = _wait(program, order, woken, follower)
+    _end_all(follower)
     return code if code >= 0 else _end_by(-code)
 
 
 def _environment() -> dict[bytes, bytes]:
-    """As the kernel has it: Python's start may have set a locale in its own copy."""
-    entries = kin.read("/proc/self/environ", 8 << 20).split(b"\0")
-    return dict(entry.split(b"=", 1) for entry in entries if b"=" in entry)
+    """As the kernel has it: Python's start may have set a locale in its own copy. macOS shows more than variables."""
+    if sys.platform == "darwin":
+        return dict(os.environb)
+    else:
+        return dict(entry.split(b"=", 1) for entry in kernel.environment(os.getpid()) if b"=" in entry)
 
 
-def _wait(program: int, order: int, woken: int) -> int:
+def _follower() -> Follower | None:
+    """Where what loses its parents does not become a child of ours by itself."""
+    if not kernel.FOLLOWS:
+        return None
+    from .follower import Follower  # noqa: PLC0415 - never needed on Linux
+
+    nonce = os.environ.get(CUSTODY_VARIABLE, "")
+    follower = Follower(nonce or os.urandom(16).hex())  # nobody carries what nobody was given
+    follower.hold(os.getpid(), leads=os.getsid(0) == os.getpid())
+    return follower
+
+
+def _wait(program: int, order: int, woken: int, follower: Follower | None) -> int:
     """Until it has ended, or was ordered to: that is a KILL."""
     watched = select.poll()
     watched.register(order, select.POLLIN)
     watched.register(woken, select.POLLIN)
+    if follower is not None:
+        watched.register(follower.queue, select.POLLIN)
     while True:
-        ended = _reap()
+        pause = None if follower is None else follower.look_if_due()
+        ended = _reap(follower)
         if program in ended:
             return ended[program]
-        for fd, _ in watched.poll():
+        for fd, _ in watched.poll(None if pause is None else pause * 1000):
             if fd == order:
                 return -signal.SIGKILL
-            os.read(woken, 4096)
+            if follower is not None and fd == follower.queue:
+                follower.stirred()
+            else:
+                os.read(woken, 4096)
 
 
-def _reap() -> dict[int, int]:
+def _reap(follower: Follower | None) -> dict[int, int]:
+    if follower is not None:
+        follower.before_waiting()
     ended: dict[int, int] = {}
     while True:
         try:
@@ -83,9 +115,12 @@ def _reap() -> dict[int, int]:
         ended[pid] = os.waitstatus_to_exitcode(status)
 
 
-def _end_all() -> None:
+def _end_all(follower: Follower | None) -> None:
     """Kill one's own children until there are none: with each its children become ours."""
     until = time.monotonic() + _DYING
+    while follower is not None and follower.kill_all() and time.monotonic() < until:
+        time.sleep(_PAUSE_MS / 1000)
+        _reap(follower)
     while time.monotonic() < until:
         below = kin.direct_children(os.getpid())
         if not below:
@@ -96,7 +131,7 @@ def _end_all() -> None:
             except OSError:
                 continue  # another user's: it took that right from somewhere, and it is not ours to end
         time.sleep(_PAUSE_MS / 1000)
-        _reap()
+        _reap(follower)
 
 
 def _end_by(number: int) -> int:

@@ -1,7 +1,8 @@
 """The keeper: above the worker, waiting. If the worker dies, it ends what the worker held and writes the last words.
 
 Whatever an agent's tools do to leave the tree, they become children of the worker, and with its death the keeper's. It
-has no loop, no socket and no protocol, so that nothing of those can end it.
+has no loop, no socket and no protocol, so that nothing of those can end it. Where there is no subreaper, it takes over
+what the worker had followed.
 """
 
 from __future__ import annotations
@@ -14,8 +15,12 @@ from .ending import Hands, Ladder, exit_word
 from .roll import Roll, Seen
 from .spool import Spool
 
+MYPY = False
+if MYPY:
+    from .follower import Follower
 
-def keep(worker: int, config: Config, spool: Spool) -> int:
+
+def keep(worker: int, config: Config, spool: Spool, follower: Follower | None) -> int:
     """Wait for the worker; returns the exit code."""
     while True:
         pid, status = os.waitpid(-1, 0)
@@ -24,11 +29,16 @@ def keep(worker: int, config: Config, spool: Spool) -> int:
     code = os.waitstatus_to_exitcode(status)
     if spool.ended:
         return 0
-    return _end(code, config, spool)
+    return _end(code, config, spool, follower)
 
 
-def _end(code: int, config: Config, spool: Spool) -> int:
-    roll = Roll(os.getpid(), config.spared, config.nonce)
+def _end(code: int, config: Config, spool: Spool, follower: Follower | None) -> int:
+    if follower is None:
+        roll = Roll(os.getpid(), config.spared, config.nonce)
+    else:
+        follower.hold(os.getpid())
+        follower.recall()
+        roll = follower.roll(config.spared)
     spool.cut()
     agent = spool.agent
     began = time.monotonic()

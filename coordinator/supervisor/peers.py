@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import os
 import socket
-import struct
 import time
 from _operator import _compare_digest
 from collections.abc import Callable
 
 from . import kin
+from .kernel import kernel
 from .loop import Loop
 from .spool import Spool
 from .wireformat import WIRE_VERSION, BrokenFrame, FrameReader, frame
 
 SOCKET = "s"
-LONGEST_PATH = 107
 _BACKLOG = 1 << 20
 _SLICE = 256 * 1024
 _HELLO_SECONDS = 5.0
@@ -36,7 +35,8 @@ Head = dict[str, object]
 def address(folder: int, path: str) -> str:
     """A path that fits in a socket address: the plain one, or through the folder's open handle."""
     plain = f"{path}/{SOCKET}"
-    return plain if len(os.fsencode(plain)) <= LONGEST_PATH else f"/proc/self/fd/{folder}/{SOCKET}"
+    short = len(os.fsencode(plain)) <= kernel.SOCKET_PATH_BYTES
+    return plain if short else kernel.below(folder, SOCKET) or plain
 
 
 class Peer:
@@ -135,15 +135,18 @@ class Peers:
         cookie: str,
         ourselves: frozenset[int],
         nonce: str,
+        knows: Callable[[int], bool] | None,
         verb: Callable[[Peer, str, Head, bytes], None],
         detached: Callable[[], None],
     ) -> None:
+        """``knows``: whether one is of the agent's tree though none of its ancestors shows it."""
         self.loop = loop
         self.spool = spool
         self._listener = listener
         self._cookie = cookie.encode()
         self._ourselves = ourselves
         self._nonce = nonce
+        self._knows = knows
         self._verb = verb
         self._detached = detached
         self._all: set[Peer] = set()
@@ -177,12 +180,13 @@ class Peers:
 
     def _of(self, sock: socket.socket) -> tuple[int, bool]:
         """Its pid, and whether it is of our user."""
-        size = struct.calcsize("3i")
-        pid, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+        pid, uid = kernel.peer_of(sock)
         return pid, uid == os.geteuid()
 
     def _inside(self, pid: int) -> bool:
         # Whose line cannot be followed may be a child of the agent that has handed the connection on.
+        if self._knows is not None and self._knows(pid):
+            return True
         return pid <= 0 or kin.descends_from(pid, self._ourselves) is not False or kin.carries(pid, self._nonce)
 
     def take(self, peer: Peer, head: Head, body: bytes) -> None:

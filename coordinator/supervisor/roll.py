@@ -2,17 +2,19 @@
 
 Every signal goes to a process that is proven ours at that moment: a direct child that we have not waited for yet cannot
 be another process by now, a deeper descendant is signalled through a pidfd after its start time was read again, a
-carrier of the nonce through the pidfd that its environment was read behind. When which is sent is for the ladder.
+carrier of the nonce through the pidfd that its environment was read behind. When which is sent is for the ladder. Where
+no kernel hands orphans to us, ``follower`` has the roll of those that were followed.
 """
 
 from __future__ import annotations
 
 import os
-import select
 import signal
 from collections.abc import Iterable
 
 from . import kin
+from .kernel import kernel
+from .process import Stat
 
 
 class Seen:
@@ -42,51 +44,16 @@ class Seen:
         }
 
 
-def through_pidfd(pid: int, ticks: int, numbers: Iterable[int]) -> bool:
-    """Signal that process or nothing: a pid that was given to another is left alone."""
-    try:
-        fd = os.pidfd_open(pid)
-    except OSError:
-        return False
-    try:
-        facts = kin.stat(pid)
-        if facts is None or facts.ticks != ticks:
-            return False
-        for number in numbers:
-            signal.pidfd_send_signal(fd, number)
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
-
-
-def kill_carrier(pid: int, nonce: str) -> bool:
-    """KILL a process if it carries the nonce; its environment is read while a pidfd holds the pid to it."""
-    try:
-        fd = os.pidfd_open(pid)
-    except OSError:
-        return False
-    try:
-        if not kin.carries(pid, nonce):
-            return False
-        poller = select.poll()
-        poller.register(fd, select.POLLIN)
-        if poller.poll(0):  # ended meanwhile: what was read may be another's
-            return False
-        signal.pidfd_send_signal(fd, signal.SIGKILL)
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
-
-
 class Roll:
     """All processes of a hold that were ever seen while it was being ended."""
 
+    followed = False
+    """What was found is what was seen or carried the nonce: nothing keeps the tree together, so there may be more."""
+
     def __init__(self, root: int, spared: Iterable[str], nonce: str) -> None:
         self._root = root
+        self.adopter = root
+        """Whose child one becomes that has lost its parents."""
         self._spared_names = frozenset(spared)
         self._nonce = nonce
         self.agent_pid = 0
@@ -97,13 +64,21 @@ class Roll:
         self._killed: set[int] = set()
         """Direct children that were sent KILL and not waited for yet: once is enough, none can refuse it."""
 
-    def _is_spared(self, facts: kin.Stat, spared_pids: set[int]) -> bool:
+    def _is_spared(self, facts: Stat, spared_pids: set[int]) -> bool:
         if not self._spared_names or facts.pid == self.agent_pid:
             return False
         if facts.parent in spared_pids:
             return True
         # A program asked for by name from within the agent's own session is a tool, not a shared daemon.
-        return facts.session != self.agent_pid and bool(self._spared_names & kin.called(facts.pid))
+        return facts.session != self.agent_pid and bool(self._spared_names & kernel.called(facts.pid))
+
+    def below(self) -> list[Stat]:
+        """All that is ours now, zombies too; parents first."""
+        return kin.descendants(self._root)
+
+    def any_left(self, children: bool) -> bool:
+        """Whether anything of ours may be there. ``children``: we have one. Here everything becomes one."""
+        return children
 
     def note_ended(self, pid: int, ticks: int, name: str, step: str) -> None:
         """One that is known from elsewhere to have been in the tree, and is gone."""
@@ -118,18 +93,18 @@ class Roll:
         alive: dict[tuple[int, int], Seen] = {}
         spared: dict[tuple[int, int], Seen] = {}
         spared_pids: set[int] = set()
-        for facts in kin.descendants(self._root):
+        for facts in self.below():
             if facts.dead:
                 continue
             key = (facts.pid, facts.ticks)
             one = self.seen.get(key)
             if one is None:
                 own = self.agent_pid != 0 and facts.session != self.agent_pid
-                one = self.seen[key] = Seen(facts.pid, facts.ticks, kin.name(facts.pid), own)
+                one = self.seen[key] = Seen(facts.pid, facts.ticks, kernel.name(facts.pid), own)
             elif rename:
-                one.name = kin.name(facts.pid)
+                one.name = kernel.name(facts.pid)
                 one.own_session = self.agent_pid != 0 and facts.session != self.agent_pid
-            if before_signal and facts.parent == self._root and facts.pid != self.agent_pid and one.own_session:
+            if before_signal and facts.parent == self.adopter and facts.pid != self.agent_pid and one.own_session:
                 one.daemonised = True
             if self._is_spared(facts, spared_pids):
                 spared_pids.add(facts.pid)
@@ -137,12 +112,12 @@ class Roll:
             else:
                 alive[key] = one
         for key, one in self._outside.items():
-            now = kin.stat(one.pid)
+            now = kernel.stat(one.pid)
             if key not in spared and now is not None and now.ticks == one.ticks and not now.dead:
                 alive[key] = one
         for key, one in self.seen.items():
             if one.step is None and key not in alive and key not in spared:
-                now = kin.stat(one.pid)
+                now = kernel.stat(one.pid)
                 if now is not None and now.ticks == one.ticks and not now.dead:
                     # Its parent ended while the tree was walked, and it was between the two: seen in neither place.
                     (spared if key in self._spared else alive)[key] = one
@@ -154,13 +129,13 @@ class Roll:
     def note_carriers(self, pids: Iterable[int]) -> None:
         """Processes found by their nonce: those that no look has shown as descendants are *outside*."""
         for pid in pids:
-            facts = kin.stat(pid)
+            facts = kernel.stat(pid)
             if facts is None or facts.dead or (pid, facts.ticks) in self._alive:
                 continue
             key = (pid, facts.ticks)
             one = self.seen.get(key)
             if one is None:
-                one = self.seen[key] = Seen(pid, facts.ticks, kin.name(pid), True)
+                one = self.seen[key] = Seen(pid, facts.ticks, kernel.name(pid), True)
                 one.daemonised = True
             one.step = None
             self._outside[key] = one
@@ -168,12 +143,19 @@ class Roll:
     def note_inside(self, pids: Iterable[int]) -> None:
         """Processes in a cgroup of ours that no look has shown."""
         for pid in pids:
-            facts = kin.stat(pid)
+            facts = kernel.stat(pid)
             if facts is None or facts.dead or (pid, facts.ticks) in self.seen:
                 continue
+            self._name(facts)
+
+    def _name(self, facts: Stat) -> Seen:
+        """One that lives, before it goes."""
+        key = (facts.pid, facts.ticks)
+        if key not in self.seen:
             own = self.agent_pid != 0 and facts.session != self.agent_pid
-            one = self.seen[pid, facts.ticks] = Seen(pid, facts.ticks, kin.name(pid), own)
-            self._alive[pid, facts.ticks] = one
+            self.seen[key] = Seen(facts.pid, facts.ticks, kernel.name(facts.pid), own)
+        self._alive[key] = self.seen[key]
+        return self.seen[key]
 
     def reaped(self, pid: int, step: str, ms: int) -> None:
         """A direct child was waited for: until then its pid was nobody else's."""
@@ -199,16 +181,12 @@ class Roll:
             if pid in self._killed:
                 n += 1
                 continue
-            facts = kin.stat(pid) if pid not in known or self._spared_names else None
+            facts = kernel.stat(pid) if pid not in known or self._spared_names else None
             if facts is not None and not facts.dead:
                 if self._is_spared(facts, spared):
                     spared.add(pid)
                     continue
-                key = (pid, facts.ticks)
-                if key not in self.seen:  # hidden below a parent, or forked since the last look: named before it goes
-                    own = self.agent_pid != 0 and facts.session != self.agent_pid
-                    self.seen[key] = Seen(pid, facts.ticks, kin.name(pid), own)
-                self._alive[key] = self.seen[key]
+                self._name(facts)  # it may have been hidden below a parent, or forked since the last look
             n += 1
             self._killed.add(pid)
             try:
@@ -222,14 +200,14 @@ class Roll:
         direct = set(kin.direct_children(self._root))
         for one in list(self._alive.values()):
             if one.pid not in direct:
-                through_pidfd(one.pid, one.ticks, (signal.SIGKILL,))
+                kernel.signal_exactly(one.pid, one.ticks, (signal.SIGKILL,))
 
     def children_left(self) -> bool:
         """Whether any direct child but spared ones is there, zombies not counted."""
         spared = {one.pid for one in self._spared.values()}
         for pid in kin.direct_children(self._root):
             if pid not in spared:
-                facts = kin.stat(pid)
+                facts = kernel.stat(pid)
                 if facts is not None and not facts.dead:
                     return True
         return False
@@ -239,7 +217,7 @@ class Roll:
         out = set(never) | {one.pid for one in self._spared.values()}
         found = []
         for pid in kin.carriers(self._nonce):
-            if pid in out or (self._spared_names and self._spared_names & kin.called(pid)):
+            if pid in out or (self._spared_names and self._spared_names & kernel.called(pid)):
                 continue
             found.append(pid)
         return found
@@ -248,14 +226,14 @@ class Roll:
         """KILL the carriers that are no descendants, each only if it still is what it was found to be."""
         for one in self._outside.values():
             if one.step is None:
-                kill_carrier(one.pid, self._nonce)
+                kernel.kill_carrier(one.pid, self._nonce)
 
     def receipt(
         self, *, reason: str, already_ended: bool, agent_exit: str | None, steps: list[tuple[str, int]], total_ms: int
     ) -> dict[str, object]:
         """The facts of the ``gone`` record; the console reads them as a ``Receipt``."""
         ended = [one.facts() for one in self.seen.values() if one.step is not None]
-        return {
+        facts: dict[str, object] = {
             "reason": reason,
             "already_ended": already_ended,
             "agent_exit": agent_exit,
@@ -265,3 +243,4 @@ class Roll:
             "spared": [one.facts() for one in self._spared.values()],
             "total_ms": total_ms,
         }
+        return {**facts, "followed": True} if self.followed else facts

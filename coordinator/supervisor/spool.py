@@ -15,6 +15,7 @@ import struct
 import time
 
 from . import spoolformat
+from .kernel import kernel
 
 SPOOL = "spool"
 RESERVE = "reserve"
@@ -43,7 +44,7 @@ class Spool:
         fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         reserve = os.open(RESERVE, flags, 0o600, dir_fd=folder)
         try:
-            os.posix_fallocate(reserve, 0, RESERVE_BYTES)
+            kernel.set_aside(reserve, RESERVE_BYTES)
         finally:
             os.close(reserve)
         self._reserved = True
@@ -152,7 +153,7 @@ class Spool:
     def sync(self) -> bool:
         """What was appended survives a power cut from here on; False when the disk refuses."""
         try:
-            os.fdatasync(self.fd)
+            kernel.sync(self.fd)
         except OSError as error:
             if error.errno not in _FULL:
                 raise

@@ -25,6 +25,10 @@ from .spool import Spool
 from .wireformat import VERSIONS_SPOKEN
 from .writes import Stdin
 
+MYPY = False
+if MYPY:
+    from .follower import Follower
+
 _SYNC_SECONDS = 1.0
 _LINGER_ATTACHED_SECONDS = 600.0
 _REMAINING_LOOK_SECONDS = 1.0
@@ -35,8 +39,18 @@ Head = dict[str, object]
 class Worker:
     """State of one hold. ``run`` returns when the hold is over and read, or nobody came to read it."""
 
-    def __init__(self, config: Config, spool: Spool, listener: socket.socket, keeper: int, umask: int) -> None:
+    def __init__(
+        self,
+        config: Config,
+        spool: Spool,
+        listener: socket.socket,
+        keeper: int,
+        follower: Follower | None,
+        umask: int,
+    ) -> None:
+        """``follower``: where what loses its parents does not come to us by itself."""
         self._config = config
+        self._follower = follower
         self._spool = spool
         self._keeper = keeper
         self._now = time.monotonic
@@ -48,6 +62,7 @@ class Worker:
             cookie=config.cookie,
             ourselves=frozenset((os.getpid(), keeper)),
             nonce=config.nonce,
+            knows=follower.knows if follower is not None else None,
             verb=self._verb,
             detached=self._detached,
         )
@@ -94,6 +109,8 @@ class Worker:
         """Hold until it is over."""
         self.loop.reader(wakeup, lambda: self._signalled(wakeup))
         self.loop.reader(keeper_gone, lambda: self._keeper_gone(keeper_gone))
+        if self._follower is not None:
+            self.loop.reader(self._follower.hold(os.getpid(), (self._keeper,)), self._follower.stirred)
         while not self._over:
             self.loop.wait(self._turn())
         self._spool.drop_reserve()
@@ -123,6 +140,8 @@ class Worker:
                 self.fence("storage")
         self._peers.drop_silent(now)
         self._output.look(now)
+        if self._follower is not None and self._follower.due is not None and now >= self._follower.due:
+            self._follower.look()
         late = self._agents.exec_until
         if late is not None and now >= late:
             self.fence("start-timeout")
@@ -146,6 +165,8 @@ class Worker:
         times = [self._sync_at, self._peers.silent_until(), self._output.quiet_at, self._agents.exec_until]
         if self._ladder is not None:
             times.append(self._ladder_at)
+        if self._follower is not None:
+            times.append(self._follower.due)
         if self._gone:
             times.append(self._linger_until)
         elif self._fence is None:
@@ -168,6 +189,8 @@ class Worker:
 
     def _reap(self) -> bool:
         """Wait for all that has ended; False when there is no child left."""
+        if self._follower is not None:
+            self._follower.before_waiting()
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -183,6 +206,8 @@ class Worker:
     def _forked(self, pid: int) -> None:
         self._roll = self._new_roll()
         self._roll.agent_pid = pid
+        if self._follower is not None:
+            self._follower.look()
 
     def _output_stopped(self, why: str) -> None:
         self.fence(why)
@@ -190,6 +215,8 @@ class Worker:
     # ------------------------------------------------------------------------------------------------------ the ending
 
     def _new_roll(self) -> Roll:
+        if self._follower is not None:
+            return self._follower.roll(self._config.spared)
         return Roll(os.getpid(), self._config.spared, self._config.nonce)
 
     def fence(self, reason: str, *, kill: bool = False, restart: bool = False) -> None:
@@ -381,7 +408,7 @@ class Worker:
         }
 
     def _status(self) -> Head:
-        processes = kin.listed(os.getpid(), self._agents.pid)
+        processes = kin.listed(self._roll.below(), adopter=self._roll.adopter, agent=self._agents.pid)
         step = self._ladder.step if self._ladder is not None else ""
         return {
             **self._facts(),

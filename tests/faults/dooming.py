@@ -13,6 +13,8 @@ from coordinator.custody.processes import is_alive
 from coordinator.custody.types import ProcessIdentity
 from coordinator.steps import Step, install
 from coordinator.supervisor import kin
+from coordinator.supervisor.kernel import kernel
+from coordinator.supervisor.process import Stat
 from store import custody
 from store.db import read_ledger
 from store.vocab import Millis
@@ -85,5 +87,5 @@ class Doom:
                     found.append((worker, keeper))
         return found
 
-    def _is_agent(self, facts: kin.Stat) -> bool:
-        return not facts.dead and self.agent in kin.name(facts.pid)
+    def _is_agent(self, facts: Stat) -> bool:
+        return not facts.dead and self.agent in kernel.name(facts.pid)

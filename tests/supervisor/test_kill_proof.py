@@ -12,7 +12,8 @@ import pytest
 
 from coordinator.custody import processes
 from coordinator.custody.types import ProcessIdentity
-from coordinator.supervisor import kin, roll
+from coordinator.supervisor import roll
+from coordinator.supervisor.kernel import kernel
 from tests.supervisor.holding import Holds, gone
 from tests.waiting import eventually
 
@@ -47,7 +48,7 @@ async def test_tools_that_wait_at_a_terminal_of_theirs_end(holds: Holds, kill: b
     await hold.start("waiting_on_tty")
     tree = await hold.tree()
     assert len(tree) == 3
-    states = [facts.state for one in tree if (facts := kin.stat(one.pid)) is not None]
+    states = [facts.state for one in tree if (facts := kernel.stat(one.pid)) is not None]
     assert states.count("T") == 1, "one of them was stopped by the terminal"
     await (hold.supervisor.kill() if kill else hold.supervisor.fence("stopped"))
     receipt = await hold.gone()
@@ -86,13 +87,13 @@ async def test_a_pid_alone_names_nobody() -> None:
     async with bystander() as one:
         for other in (replace(one, start_ticks=one.start_ticks - 1), replace(one, boot_id="another boot")):
             assert not processes.kill_identity(other) and not processes.is_alive(other)
-        assert not roll.through_pidfd(one.pid, one.start_ticks + 1, (signal.SIGKILL,))
+        assert not kernel.signal_exactly(one.pid, one.start_ticks + 1, (signal.SIGKILL,))
 
 
 async def test_who_does_not_carry_the_nonce_is_no_carrier() -> None:
     nonce = os.urandom(16).hex()
     async with bystander(FOOTPLATE_CUSTODY=nonce + "0", OTHER=nonce) as one:
-        assert not roll.kill_carrier(one.pid, nonce)
+        assert not kernel.kill_carrier(one.pid, nonce)
         assert processes.carriers(nonce) == [] and processes.kill_carriers(nonce) == []
 
 
@@ -112,7 +113,7 @@ async def test_the_roll_hits_no_process_that_came_after_one_it_saw() -> None:
 
 def uptime() -> float:
     """Seconds since the boot; the number beside it, how long the cores were idle, is another matter."""
-    return float(kin.read("/proc/uptime").split()[0])
+    return float(kernel.read("/proc/uptime").split()[0])
 
 
 async def test_a_pid_that_was_given_out_again_is_left_alone() -> None:
@@ -131,6 +132,6 @@ async def test_a_pid_that_was_given_out_again_is_left_alone() -> None:
                 continue  # somebody on this machine was quicker
             assert second != first and not processes.is_alive(first)
             assert not processes.kill_identity(first)
-            assert not roll.through_pidfd(first.pid, first.start_ticks, (signal.SIGKILL,))
+            assert not kernel.signal_exactly(first.pid, first.start_ticks, (signal.SIGKILL,))
             return
     pytest.skip("the same pid was never given out again: too many processes are started here")

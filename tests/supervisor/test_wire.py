@@ -19,6 +19,7 @@ from coordinator.custody.connection import WINDOW
 from coordinator.custody.spoolfile import spool_is_locked
 from coordinator.custody.types import RecordKind, SpawnFailure, SpoolRecord, WriteOutcome
 from coordinator.supervisor import peers, wireformat
+from coordinator.supervisor.kernel import kernel
 from tests.supervisor.holding import Holds, agent
 from tests.waiting import eventually
 
@@ -107,7 +108,7 @@ async def test_a_socket_path_of_any_length_works(holds: Holds, tmp_path: Path) -
     deep = tmp_path / ("long-name-" * 12) / ("longer-" * 20)
     deep.mkdir(parents=True)
     hold = await holds.launch(folder=deep / "run")
-    assert len(str(hold.spec.folder / "s")) > peers.LONGEST_PATH
+    assert len(str(hold.spec.folder / "s")) > kernel.SOCKET_PATH_BYTES
     await hold.start("echo")
     await hold.attach(2)
     await hold.supervisor.kill()
