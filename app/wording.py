@@ -41,6 +41,7 @@ from app.wording_measures import (
     moment as moment,
     money as money,
     money_so_far as money_so_far,
+    noun as noun,
     plural as plural,
     seconds as seconds,
     short_command as short_command,

@@ -1,6 +1,6 @@
 """Sentences about what a run changed; for the console, the review and the command line."""
 
-from app.wording_measures import plural
+from app.wording_measures import noun, plural
 from coordinator.api import Changes, ChangesFrom, ChangesNote, Remark, TurnSpan
 
 _NOBODY_KNOWS = frozenset({ChangesNote.NOTHING_KEPT, ChangesNote.GOES_ON, ChangesNote.NOT_READ})
@@ -21,7 +21,9 @@ def remark(one: Remark) -> str:
         case ChangesNote.SUBMODULES:
             return "submodules are not looked into"
         case ChangesNote.MORE:
-            return "there are more files than are listed" if one.count < 0 else f"{one.count:,} more files changed"
+            if one.count < 0:
+                return "there are more files than are listed"
+            return f"{one.count:,} {noun(one.count, 'more file')} changed"
         case ChangesNote.UNCOUNTED:
             return "lines were not counted: it took too long"
         case ChangesNote.CUT:

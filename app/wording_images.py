@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from app.wording_measures import plural
 from coordinator.constants import IMAGE_BYTES, IMAGES_BYTES, IMAGES_OF_A_TURN
 from coordinator.imagetypes import AttachedView, ImageProblem
 
@@ -30,7 +31,7 @@ def image_problem(value: str) -> str:
 def size_of(size: int) -> str:
     """``312 bytes``, ``120 KiB``, ``4.8 MiB``."""
     if size < 1024:
-        return f"{size} bytes"
+        return plural(size, "byte")
     if size < _MIB:
         return f"{(size + 512) // 1024} KiB"
     return f"{size / _MIB:.1f} MiB"

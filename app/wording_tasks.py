@@ -58,7 +58,7 @@ def series_sentence(terms: SeriesTerms, now: Millis) -> str:
     asked."""
     model = f" with the model {others_words(terms.model)}" if terms.model else ""
     where = "in place" if terms.in_place else "on a tree of its own"
-    often = "in one attempt" if terms.attempts == 1 else f"in at most {terms.attempts} attempts"
+    often = "in one attempt" if terms.attempts == 1 else f"in at most {plural(terms.attempts, 'attempt')}"
     each = [plural(terms.max_turns, "turn")]
     if terms.working_seconds is not None:
         each.append(f"{work_time(terms.working_seconds * 1000)} of work")

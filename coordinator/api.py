@@ -85,6 +85,7 @@ from coordinator.treetypes import (
     TreeView as TreeView,
 )
 from coordinator.viewtypes import (
+    GONE as GONE,
     AttentionView as AttentionView,
     BudgetView as BudgetView,
     ChangedFile as ChangedFile,
@@ -292,6 +293,12 @@ class LookAtProcesses:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LookAtRepository:
+    """Look again at the repository that the console was opened in: a first commit may be there, or more changes. The
+    next snapshot has it too. Answer: ``RepositoryView``, or ``Done`` where the console was opened in none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveAll:
     """Go and leave every hold to its keeper: nothing is delivered, requests wait, the next console picks them up.
     Answer: ``Left``."""
@@ -379,6 +386,7 @@ OperatorCommand = (
     | SearchTranscript
     | ReadWhole
     | LookAtProcesses
+    | LookAtRepository
     | LookAtTree
     | DisposeOfTree
     | CheckAgain
@@ -407,6 +415,7 @@ Reply = (
     | TranscriptHits
     | TreeView
     | Disposed
+    | RepositoryView
     | Closed
     | Left
     | QueueView

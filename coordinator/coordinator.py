@@ -44,6 +44,7 @@ from coordinator.api import (
     ListFiles,
     LoadDraft,
     LookAtImages,
+    LookAtRepository,
     LookAtTree,
     OperatorCommand,
     Pin,
@@ -213,6 +214,8 @@ class Coordinator:
             case CheckAgain():
                 refused = await checkruns.again(self.house, command.run)
                 return Done(note="its checks run again") if refused is None else refused
+            case LookAtRepository():
+                return await self.snapshots.look_again() or Done()
             case LookAtTree() | DisposeOfTree():
                 house = self.house
                 return await disposing.ordered(house.ledger, command, operator=who, now=house.clock.now)

@@ -163,7 +163,7 @@ def files_piece(tree: Path, changes: Sequence[RawChange], redact: Redact) -> Pie
         left -= size if sha256 else 0
         short += not sha256
         rows.append(f"{mode}\t{size}\t{sha256 or '-'}\t{as_listed(gitfacts.text(one.names[0]))}\n")
-    said = [f"{len(rows)} files"]
+    said = [f"{len(rows)} file{'' if len(rows) == 1 else 's'}"]
     if len(changes) > MOST_FILES:
         said.append(f"{len(changes) - MOST_FILES} more are not listed")
     if short:
@@ -200,7 +200,9 @@ def status_piece(changed: Sequence[ChangedFile] | Refusal, redact: Redact) -> Pi
     if isinstance(changed, Refusal):
         return Piece(kind=EvidenceKind.STATUS, content=b"", note=f"not read: {_why(changed)}")
     content = redact(status_text(changed)).encode()
-    return Piece(kind=EvidenceKind.STATUS, content=content, note=f"{len(changed)} files changed")
+    return Piece(
+        kind=EvidenceKind.STATUS, content=content, note=f"{len(changed)} file{'' if len(changed) == 1 else 's'} changed"
+    )
 
 
 def status_text(changed: Sequence[ChangedFile]) -> str:

@@ -50,6 +50,7 @@ class Follower:
             self.poked.clear()
             self._look_at_the_clock()
             try:
+                await self._shown.look_where_none_can_start()
                 await self.look()
             except LedgerFault as fault:
                 log.info("the ledger could not be looked at: %s; tried again in a second", fault)

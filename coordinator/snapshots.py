@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from coordinator import githelper, landing, views
 from coordinator.api import (
+    GONE,
     ConsoleSnapshot,
     Group,
     RepositoryView,
@@ -44,10 +45,14 @@ class Snapshots:
         self._house = house
         self._sessions = sessions
         self._past: dict[RunId, SessionView] = {}
+        self._kept: dict[RunId, views.RowViews] = {}
         self.newest = ConsoleSnapshot(now=house.clock.now(), operator=house.settings.operator)
         self.recovered = (0, 0)
         self._queue = QueueSummary()
         self.last_here: Millis | None = None
+        self._place: Path | None = None
+        self._moved: tuple[int, ...] = ()
+        """When something was last made or taken away where no session can start, as of the last look."""
         self.wakes: list[Callable[[], None]] = []
 
     async def keep(self) -> None:
@@ -81,6 +86,7 @@ class Snapshots:
             if session.rows.run is None or (is_elsewhere(session) and run in shown):
                 continue
             receipt = session.live.receipt
+            self._kept[run] = kept = views.RowViews.of(session.rows, self._kept.get(run))
             shown[run] = views.session_view(
                 session.rows,
                 terms=session.terms,
@@ -92,6 +98,7 @@ class Snapshots:
                 now=now,
                 paged=run in paged,
                 checking=house.checks.of(run),
+                kept=kept,
             )
         return ConsoleSnapshot(
             now=now,
@@ -113,6 +120,7 @@ class Snapshots:
         """The repository that the console was opened in. What a merge that was cut off left there is put back."""
         if repository is None:
             return
+        self._place = repository
         try:
             self.repository = await repository_view(repository)
             if self.repository.dirty_files and await landing.cut_off_in(repository):
@@ -122,6 +130,30 @@ class Snapshots:
             log.warning("the repository could not be looked at: %s", problem)
             return
         self.dirty.set()
+
+    async def look_again(self) -> RepositoryView | None:
+        """That repository as it is now; None where there is none, or it cannot be looked at."""
+        if self._place is None:
+            return None
+        try:
+            found = await repository_view(self._place)
+        except OSError as problem:
+            log.warning("the repository could not be looked at again: %s", problem)
+            return None
+        if found != self.repository:
+            self.repository = found
+            self.dirty.set()
+        return found
+
+    async def look_where_none_can_start(self) -> None:
+        """For who comes by each second: after a first commit, or a ``git init``, a session can start there. Until
+        something moves there it is three looks at a folder."""
+        if self._place is None or self.repository is None or self.repository.problem is None:
+            return
+        moved = await asyncio.to_thread(_moved, Path(self.repository.path))
+        if moved != self._moved:
+            self._moved = moved
+            await self.look_again()
 
     async def load(self) -> None:
         """The newest runs of the ledger, ended or held elsewhere."""
@@ -182,8 +214,18 @@ def past_view(tx: Tx, run: RunId) -> SessionView | None:
         # A hold that was taken over is its new console's; the run names the one that admitted it.
         owner = incarnations.get(tx, rows.custody.incarnation if rows.custody else rows.run.incarnation)
         gone = owner is None or is_gone(owner)
-        view = replace(view, owner="a console that is gone" if gone else f"the console of {owner.operator}")  # type: ignore[union-attr]
+        view = replace(view, owner=GONE if gone else f"the console of {owner.operator}")  # type: ignore[union-attr]
     return view
+
+
+def _moved(place: Path) -> tuple[int, ...]:
+    found = []
+    for folder in (place, place / ".git", place / ".git" / "refs" / "heads"):
+        try:
+            found.append(folder.stat().st_mtime_ns)
+        except OSError:
+            found.append(0)
+    return tuple(found)
 
 
 async def repository_view(path: Path) -> RepositoryView:

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Self
 
 import msgspec
 
@@ -119,6 +120,52 @@ def _of_row(decision: decisions.Decision) -> DecisionView:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowViews:
+    """What a run's turns and decisions look like, kept from one picture to the next.
+
+    Pictures are made many times a second and rows change a few times a turn, while a run may have thousands of both:
+    made anew each time, eight long runs took most of the coordinator's loop.
+    """
+
+    rows: SessionRows
+    turns: tuple[TurnView, ...]
+    decisions: tuple[DecisionView, ...]
+    """Those that wait first."""
+
+    @classmethod
+    def of(cls, rows: SessionRows, before: Self | None = None) -> Self:
+        """``before``: the last ones of the same run; of a row that is as it was the same view is taken again."""
+        if before is not None and before.rows is rows:
+            return before
+        return cls(rows=rows, turns=_turn_views(rows, before), decisions=_decision_views(rows, before))
+
+
+def _turn_views(rows: SessionRows, before: RowViews | None) -> tuple[TurnView, ...]:
+    if before is None or before.rows.attached != rows.attached:
+        return tuple(turn_view(turn, rows.attached) for turn in rows.turns)
+    had = {row.id: (row, view) for row, view in zip(before.rows.turns, before.turns, strict=True)}
+    found = ((turn, *had.get(turn.id, (None, None))) for turn in rows.turns)
+    return tuple(
+        view if view is not None and row == turn else turn_view(turn, rows.attached) for turn, row, view in found
+    )
+
+
+def _decision_views(rows: SessionRows, before: RowViews | None) -> tuple[DecisionView, ...]:
+    ruled = Counter(d.answered_by for d in rows.decisions if (d.answered_by or "").startswith(BY))
+    had = {} if before is None else {view.id: view for view in before.decisions}
+    same = {} if before is None else {row.id: row for row in before.rows.decisions}
+    views = []
+    for row in sorted(rows.decisions, key=lambda d: (d.state not in LIVE, d.asked_at)):
+        uses = ruled[row.answered_by]
+        if same.get(row.id) != row:
+            views.append(readable_view(row, uses))
+        else:
+            view = had[row.id]
+            views.append(view if view.rule_uses == uses else replace(view, rule_uses=uses))
+    return tuple(views)
+
+
 def group_of(rows: SessionRows, *, at_budget: bool, past_work: bool, paged: bool, ended: bool) -> Group:
     if any(d.state is DecisionState.OPEN for d in rows.decisions) and not ended:
         return Group.NEEDS_YOU
@@ -166,10 +213,12 @@ def session_view(
     owner: str = "",
     paged: bool = False,
     checking: tuple[CheckView, ...] = (),
+    kept: RowViews | None = None,
 ) -> SessionView:
     """One session as the screen sees it. ``live`` and ``state`` are there only while this console holds it.
 
-    ``checking``: its checks while some wait or run; else the ledger tells what they came to.
+    ``checking``: its checks while some wait or run; else the ledger tells what they came to. ``kept``: the views of
+    these very rows, where they were made already.
     """
     run = rows.run
     assert run is not None
@@ -179,8 +228,7 @@ def session_view(
     shown = live or Live()
     ends = [turn.ended_at for turn in rows.turns if turn.ended_at]
     flying = next((turn.id for turn in rows.turns if turn.state in FLYING), None)
-    ruled = Counter(d.answered_by for d in rows.decisions if (d.answered_by or "").startswith(BY))
-    decision_rows = sorted(rows.decisions, key=lambda d: (d.state not in LIVE, d.asked_at))
+    made = RowViews.of(rows, kept)
     return SessionView(
         run=run.id,
         title=run.title,
@@ -212,7 +260,7 @@ def session_view(
         ended_at=run.ended_at,
         last_event_at=shown.last_event_at,
         turn_ended_at=max(ends) if ends else None,
-        turns=tuple(turn_view(turn, rows.attached) for turn in rows.turns),
+        turns=made.turns,
         in_flight=flying,
         queued=tuple(
             QueuedView(
@@ -225,7 +273,7 @@ def session_view(
         ),
         paused=state.paused if state else False,
         queue_held=state.queue_held if state else False,
-        decisions=tuple(readable_view(d, ruled[d.answered_by]) for d in decision_rows),
+        decisions=made.decisions,
         plan=shown.plan,
         background=shown.background,
         changed=shown.changed,

@@ -3,6 +3,7 @@ them on."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from coordinator.checktypes import CheckView
 from coordinator.custody.types import EndedProcess, Receipt
@@ -164,6 +165,10 @@ class ProcessView:
     own_session: bool
 
 
+GONE: Final = "a console that is gone"
+"""Who holds a session that its console has left behind."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionView:
     run: RunId
@@ -224,7 +229,7 @@ class SessionView:
     receipt: Receipt | None = None
     processes: tuple[ProcessView, ...] = ()
     owner: str = ""
-    """'' when this console holds it, else who does."""
+    """'' when this console holds it, else who does; ``GONE`` when nobody does any more."""
     pinned: bool = False
     seen_at: Millis = Millis(0)
     status: str = ""

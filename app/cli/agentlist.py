@@ -9,6 +9,8 @@ from pathlib import Path
 
 from app import wording
 from app.cli import printing
+from app.cli.columns import Column
+from app.console.views.text import cells
 from coordinator import profiles
 from coordinator.abilities import capabilities
 from coordinator.agentprofile import PER_RUN
@@ -116,21 +118,42 @@ def short_version(version: str | None) -> str:
     return in_short(numbers) if numbers is not None else printing.one_line(version or "–", 24)
 
 
+_COLUMNS = (
+    Column(head="agent"),
+    Column(head="version", least=8, goes=2),
+    Column(head="signed in", least=9),
+    Column(head="asks you", goes=1),
+    Column(head="its cost", goes=3),
+    Column(head="interrupts", goes=4),
+    Column(head="resumes", goes=5),
+)
+
+
 def print_agents(lines: Sequence[AgentLine], now: Millis) -> None:
     here = [one for one in lines if one.ready]
-    head = ("agent", "version", "signed in", "asks you", "its cost", "interrupts", "resumes")
-    printing.table([head, *(_cells(one, now) for one in here)])
+    printing.table([_cells(one, now) for one in here], _COLUMNS)
     said = [f"{one.name}: {note}" for one in here for note in _notes(one)]
     said += [one.sentence for one in lines if one.sentence is not None and not one.missing]
     if said:
         printing.line()
     for sentence in said:
-        printing.line(printing.one_line(sentence, 1000))
+        printing.sentence(printing.one_line(sentence, 1000))
     missing = [one for one in lines if one.missing]
     if missing:
         printing.line()
         printing.line("Not on this machine; get one with:")
-        printing.table([(f"  {one.name}", printing.one_line(one.install or "(your own)", 200)) for one in missing])
+        _print_installs([(one.name, printing.one_line(one.install or "(your own)", 200)) for one in missing])
+
+
+def _print_installs(installs: Sequence[tuple[str, str]]) -> None:
+    """Each command whole, to be copied: beside its agent where there is room for that, else below it."""
+    width, widest = printing.columns(), max(cells(name) for name, _ in installs)
+    if width is None or all(2 + widest + 2 + cells(command) <= width for _, command in installs):
+        printing.table([(f"  {name}", command) for name, command in installs], (Column(), Column()))
+        return
+    for name, command in installs:
+        printing.line(f"  {name}")
+        printing.line(f"    {command}")
 
 
 def _cells(one: AgentLine, now: Millis) -> tuple[str, ...]:

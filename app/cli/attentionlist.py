@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from app import wording
-from app.cli.printing import line, one_line, table
+from app.cli.columns import Column
+from app.cli.printing import line, one_line, sentence, table
 from app.paths import Paths
 from coordinator.clock import RealClock
 from store import attention, decisions, runs
@@ -66,18 +67,25 @@ def _task(item: attention.AttentionItem) -> int | None:
     return int(number) if item.kind is AttentionKind.TASK and number.isdecimal() else None
 
 
+_COLUMNS = (
+    Column(head="what", least=10),
+    Column(head="whose", least=10),
+    Column(head="for", right=True, goes=1),
+    Column(head="about", least=12),
+)
+
+
 def print_lines(lines: list[AttentionLine]) -> None:
     if not lines:
         line("Nothing waits for you.")
         return
-    rows = [(one.words, _whose(one), one.waiting, one.text) for one in lines]
-    table(rows, right=frozenset({2}))
+    table([(one.words, _whose(one), one.waiting, one.text) for one in lines], _COLUMNS)
     asked = next((one.decision for one in lines if one.decision is not None), None)
     if asked is not None:
-        line(f"Answer one with: footplate answer {asked} CHOICE")
+        sentence(f"Answer one with: footplate answer {asked} CHOICE")
     task = next((one.task for one in lines if one.task is not None), None)
     if task is not None:
-        line(f"More on a task: footplate queue show {task}")
+        sentence(f"More on a task: footplate queue show {task}")
 
 
 def _whose(one: AttentionLine) -> str:

@@ -7,6 +7,7 @@ a subscription's money is nominal, the practice agent's is play money, and both 
 from dataclasses import dataclass, replace
 
 from app import wording
+from app.cli.columns import Column
 from app.cli.printing import line, one_line, table
 from app.config import Config
 from app.paths import Paths
@@ -158,6 +159,33 @@ def _run(tx: Tx, row: runs.Run) -> RunBudgetLine | None:
 _BILLINGS = {Billing.KEY: "", Billing.SUBSCRIPTION: "nominal: a subscription", Billing.PRACTICE: "play money"}
 
 
+_POOLS = (
+    Column(least=10),
+    Column(head="spent", right=True),
+    Column(head="reserved", right=True, goes=3),
+    Column(head="left", right=True),
+    Column(head="limit", right=True, goes=1),
+    Column(least=9, goes=2),
+)
+_AGENTS = (
+    Column(head="agent", least=8),
+    Column(head="today", right=True),
+    Column(head="this month", right=True),
+    Column(least=10, goes=1),
+)
+_RUNS = (
+    Column(head="run", right=True),
+    Column(head="title", least=10),
+    Column(head="spent", right=True),
+    Column(head="left", right=True),
+    Column(head="limit", right=True, goes=5),
+    Column(head="turns", right=True, goes=3),
+    Column(head="worked", right=True, goes=4),
+    Column(head="until", goes=2),
+    Column(least=10, goes=6),
+)
+
+
 def _money(micro: int | None, *, guess: bool = False) -> str:
     return "no limit" if micro is None else wording.money(MicroUsd(micro), guess=guess)
 
@@ -177,7 +205,7 @@ def _worked(run: RunBudgetLine) -> str:
 
 
 def print_budgets(budgets: Budgets) -> None:
-    rows = [("", "spent", "reserved", "left", "limit", "")]
+    rows = []
     for pool in budgets.pools:
         rows.append(
             (
@@ -189,19 +217,19 @@ def print_budgets(budgets: Budgets) -> None:
                 _how_full(pool),
             )
         )
-    table(rows, right=frozenset({1, 2, 3, 4}))
+    table(rows, _POOLS)
     if budgets.agents:
         line()
-        spent = [("agent", "today", "this month", "")]
+        spent = []
         for one in budgets.agents:
             note = _BILLINGS[Billing(one.billing)]
             spent.append((one.agent, _money(one.day_micro_usd), _money(one.month_micro_usd), note))
-        table(spent, right=frozenset({1, 2}))
+        table(spent, _AGENTS)
     line()
     if not budgets.runs:
         line("Nothing is held.")
         return
-    held = [("run", "", "spent", "left", "limit", "turns", "worked", "until", "")]
+    held = []
     for run in budgets.runs:
         unknown = f"{wording.plural(run.unknown_turns, 'turn')} of unknown cost" if run.unknown_turns else ""
         held.append(
@@ -217,4 +245,4 @@ def print_budgets(budgets: Budgets) -> None:
                 ", ".join(said for said in (_BILLINGS[Billing(run.billing)], unknown) if said),
             )
         )
-    table(held, right=frozenset({0, 2, 3, 4, 5, 6}))
+    table(held, _RUNS)

@@ -54,6 +54,7 @@ def _bundle(target: str, findings: "list[Finding]") -> int:
     from app.cli import printing, reportbundle
     from app.cli.exits import Code, Leave
     from app.paths import find
+    from app.wording import plural
 
     text = reportbundle.make(findings, find(), os.environ)
     if target == "-":
@@ -68,8 +69,9 @@ def _bundle(target: str, findings: "list[Finding]") -> int:
         raise Leave(Code.REFUSED, f"{target} cannot be made: {reason}; give the name of a new file.") from problem
     with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)
-    printing.line(f"It is in {printing.one_line(str(path))}, {len(text.splitlines())} lines. Nothing was sent.")
-    printing.line(
+    lines = plural(len(text.splitlines()), "line")
+    printing.sentence(f"It is in {printing.one_line(str(path))}, {lines}. Nothing was sent.")
+    printing.sentence(
         "It has versions, settings, findings, the log and counts, and no text of any conversation. Read it first."
     )
     return Code.DONE
@@ -96,6 +98,7 @@ def config(json: Json = False) -> None:
     from dataclasses import asdict
 
     from app.cli import configwords, printing
+    from app.cli.columns import Column
     from app.cli.surroundings import agent_profiles, surroundings
 
     around = surroundings(as_json=json)
@@ -105,7 +108,7 @@ def config(json: Json = False) -> None:
         values = asdict(around.config) | {"operator": around.operator}
         printing.as_json({"paths": paths, "config": values, "agents": [one.name for one in profiles]})
         return
-    printing.table([(name, printing.one_line(value)) for name, value in paths.items()])
+    printing.table([(name, printing.one_line(value)) for name, value in paths.items()], (Column(), Column()))
     printing.line()
     for said in configwords.as_written(around.config, operator=around.operator):
         printing.line(printing.one_line(said, 5000))

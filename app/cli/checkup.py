@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from app import wording
+from app import platforms, wording
 from app.cli import agentlist
 from app.cli.agentlist import AgentLine
 from app.cli.glyphs import width_of_glyphs
@@ -27,11 +27,11 @@ from app.paths import Paths, find
 from coordinator import profiles, rulesfile, tomlfiles
 from coordinator.clock import RealClock
 from coordinator.supervisor import cgroup
+from coordinator.supervisor.kernel import kernel
 from store.refusal import Refusal
 from store.vocab import Billing
 
 _SLOW_SYNC_MS = 20.0
-_SOCKET_BYTES = 107
 _FIRST = "claude"
 """The agent that a first start is meant for."""
 
@@ -61,6 +61,7 @@ def examine(environ: Mapping[str, str] | None = None, *, ask_terminal: bool = Fa
     paths = find(around)
     checks: list[tuple[str, Callable[[], list[Finding]]]] = [
         ("footplate", lambda: [_footplate()]),
+        ("system", lambda: _system(sys.platform, around)),
         ("configuration", lambda: [_configuration(paths)]),
         ("folders", lambda: _folders(paths)),
         ("sockets", lambda: [_sockets(paths)]),
@@ -72,9 +73,9 @@ def examine(environ: Mapping[str, str] | None = None, *, ask_terminal: bool = Fa
         ("agent", lambda: _agents(paths, around)),
         ("terminal", lambda: _terminal(around, ask=ask_terminal)),
         ("notices", lambda: [_notices(paths, around)]),
-        ("logout", lambda: [_logout()]),
-        ("cgroup", lambda: [_cgroup(cgroup.why_none())]),
     ]
+    if sys.platform == "linux":
+        checks += [("logout", lambda: [_logout()]), ("cgroup", lambda: [_cgroup(cgroup.why_none())])]
     found: list[Finding] = []
     for what, check in checks:
         try:
@@ -100,10 +101,22 @@ def _said(what: str, sentence: str) -> Finding:
 def _footplate() -> Finding:
     python = ".".join(map(str, sys.version_info[:3]))
     found = f"{VERSION}, Python {python}, {os.uname().sysname} {os.uname().release}"
-    if not hasattr(os, "pidfd_open"):
+    if sys.platform == "linux" and not hasattr(os, "pidfd_open"):
         remedy = "Run it on Linux 5.4 or newer: without pidfds an ending cannot be proven."
         return Finding(what="footplate", level=Level.BAD, found=f"{found}, no pidfds", remedy=remedy)
     return Finding(what="footplate", level=Level.OK, found=found)
+
+
+def _system(platform: str, environ: Mapping[str, str]) -> list[Finding]:
+    """Nothing is said of Linux."""
+    if platform != platforms.MACOS:
+        return []
+    refused = platforms.untried(platform, environ)
+    if refused is not None:
+        return [_from_refusal("system", refused)]
+    remedy = f"Unset {platforms.TRY} to start none; after a stop, look for what you did not start with ps -x."
+    found = "macOS, where nobody has run sessions yet: a stop ends what was seen of one, and proves no more"
+    return [Finding(what="system", level=Level.NOTE, found=found, remedy=remedy)]
 
 
 def _configuration(paths: Paths) -> Finding:
@@ -153,13 +166,17 @@ def _folders(paths: Paths) -> list[Finding]:
 
 
 def _sockets(paths: Paths) -> Finding:
-    longest = max(
-        len(os.fsencode(paths.spool)) + len("/") + 12 + len("/s"), len(os.fsencode(paths.runtime)) + 1 + 16 + 2
-    )
-    if longest > _SOCKET_BYTES:
+    longest = paths.longest_socket
+    found = f"paths of {wording.plural(longest, 'byte')}, {kernel.SOCKET_PATH_BYTES} at most"
+    from app.wiring import sockets_fit
+
+    refused = sockets_fit(paths)
+    if refused is not None:
+        return _from_refusal("sockets", refused)
+    if longest > kernel.SOCKET_PATH_BYTES:
         remedy = "It works through a handle on the folder; for older tools set FOOTPLATE_HOME to a shorter folder."
-        return Finding(what="sockets", level=Level.NOTE, found=f"paths of {longest} bytes, 107 at most", remedy=remedy)
-    return Finding(what="sockets", level=Level.OK, found=f"paths of {longest} bytes, 107 at most")
+        return Finding(what="sockets", level=Level.NOTE, found=found, remedy=remedy)
+    return Finding(what="sockets", level=Level.OK, found=found)
 
 
 def _sync(paths: Paths) -> Finding:
@@ -169,10 +186,10 @@ def _sync(paths: Paths) -> Finding:
             scratch.write(b"x" * 4096)
             scratch.flush()
             before = time.perf_counter()
-            os.fdatasync(scratch.fileno())
+            kernel.sync(scratch.fileno())
             took.append((time.perf_counter() - before) * 1000)
     median = statistics.median(took)
-    found = f"fdatasync takes {median:.1f} ms (worst of {len(took)}: {max(took):.1f} ms)"
+    found = f"{kernel.SYNC} takes {median:.1f} ms (worst of {len(took)}: {max(took):.1f} ms)"
     if median > _SLOW_SYNC_MS:
         remedy = "Each turn waits for it a few times; set FOOTPLATE_HOME to a faster disk."
         return Finding(what="disk", level=Level.NOTE, found=found, remedy=remedy)

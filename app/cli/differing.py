@@ -121,7 +121,9 @@ def _told(found: "Changes", some: "tuple[FileChange, ...]") -> dict[str, object]
 
 
 def _print_files(found: "Changes", some: "tuple[FileChange, ...]") -> None:
-    from app.cli.printing import line, one_line, table
+    from app.cli.columns import Column
+    from app.cli.printing import line, one_line, sentence, table
+    from app.wording import plural
     from app.wording_changes import counts, nothing, source, span_of
 
     if not some:
@@ -133,11 +135,10 @@ def _print_files(found: "Changes", some: "tuple[FileChange, ...]") -> None:
         name = f"{one_line(one.was, 4_000)} -> " if one.was else ""
         mark = "*" if one.before else ""
         rows.append((f"{one.status}{mark}", counts(one.added, one.removed), name + one_line(one.path, 4_000)))
-    table(rows, right=frozenset({1}))
+    table(rows, (Column(), Column(right=True), Column(least=20, end=True)))
     added = sum(one.added or 0 for one in some)
     removed = sum(one.removed or 0 for one in some)
-    plural = "file" if len(some) == 1 else "files"
-    line(f"{len(some)} {plural}, +{added} −{removed}; {span_of(found)}, {source(found)}")
+    sentence(f"{plural(len(some), 'file')}, +{added} −{removed}; {span_of(found)}, {source(found)}")
 
 
 def _write(patch: bytes) -> None:

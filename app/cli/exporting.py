@@ -132,6 +132,7 @@ def _write(made: "Export", format: "Format", output: str, force: bool) -> None:
     from app.cli.printing import one_line
     from app.exporting.formats import Format, name_of
     from app.exporting.target import STDOUT, InTheWay, written
+    from app.wording import plural
     from coordinator.review.export.redacting import TooSlow
 
     path = None if output == STDOUT else Path(output or name_of(format, made.runs))
@@ -145,7 +146,7 @@ def _write(made: "Export", format: "Format", output: str, force: bool) -> None:
     except TooSlow as slow:
         raise Leave(
             Code.REFUSED,
-            f"The expressions of --redact did not come to an end on {slow.characters} characters; "
+            f"The expressions of --redact did not come to an end on {plural(slow.characters, 'character')}; "
             "make them simpler. Nothing was saved.",
         ) from None
     except OSError as problem:
@@ -175,6 +176,8 @@ def _tell(redactor: "Redactor") -> None:
 
 
 def _size(size: int) -> str:
-    return (
-        f"{size} bytes" if size < 10_000 else f"{size / 1000:.0f} kB" if size < 10_000_000 else f"{size / 1e6:.0f} MB"
-    )
+    from app.wording import plural
+
+    if size < 10_000:
+        return plural(size, "byte")
+    return f"{size / 1000:.0f} kB" if size < 10_000_000 else f"{size / 1e6:.0f} MB"

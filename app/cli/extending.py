@@ -61,7 +61,7 @@ def extend(
     else:
         note = printing.one_line(str(outcome.get("note") or ""))
         again = ", and its agent was started again in the same conversation" if "again" in note else ""
-        printing.line(f"Run {number} is extended{again}.")
+        printing.sentence(f"Run {number} is extended{again}.")
 
 
 def _agreed(here: "Surroundings", run: "RunId", *, as_json: bool) -> "tuple[Terms, EffectiveLimits, Millis]":
@@ -155,7 +155,7 @@ def _agree(said: str, *, yes: bool, as_json: bool) -> None:
     if as_json:
         exits.note(said)
     else:
-        printing.told(said)
+        printing.sentence(said)
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -182,6 +182,6 @@ def revoke(run: Run, json: Json = False) -> None:
     if json:
         printing.as_json({"run": number, "revoked": True})
     else:
-        printing.line(
+        printing.sentence(
             f"The terms of run {number} are taken back; it is ending, footplate show {number} has the report."
         )

@@ -266,12 +266,15 @@ def _plan(here: "Surroundings", places: "Places", days: int | None) -> "Plan":
 def _list(planned: "Plan", days: int | None) -> None:
     from app import wording_housekeeping as wording
     from app.cli import printing
+    from app.cli.columns import Column
+    from app.wording import plural
 
     if planned.runs:
-        printing.line(f"Runs that ended more than {days} days ago:")
+        printing.line(f"Runs that ended more than {plural(days or 0, 'day')} ago:")
         printing.table(
             [(*wording.going_row(one), printing.one_line(one.run.title, 48)) for one in planned.runs],
-            right=frozenset({0}),
+            # Run, day, outcome, turns, events, size, title.
+            (Column(right=True), Column(), *(Column(goes=n) for n in (2, 3, 4, 1)), Column(least=12)),
         )
     for reason in dict.fromkeys(reason for _, reason in planned.kept):
         printing.line(wording.kept_line(reason, [run.id for run, why in planned.kept if why is reason]))

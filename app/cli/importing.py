@@ -98,6 +98,7 @@ def _went_wrong(report: "Report") -> bool:
 def _print_runs(report: "Report") -> None:
     from app import wording
     from app.cli import printing
+    from app.cli.columns import Column
     from store.vocab import MicroUsd
 
     most = 20
@@ -106,13 +107,21 @@ def _print_runs(report: "Report") -> None:
             "–" if one.owner.run is None else str(one.owner.run),
             printing.one_line(one.title, 48),
             one.session.format.agent,
-            wording.plural(one.counts.turns, "turn"),
+            str(one.counts.turns),
             wording.money_so_far(MicroUsd(one.counts.micro_usd), guess=True, told=not one.counts.unpriced),
             "" if one.continues is None else f"goes on from {one.continues}",
         )
         for one in report.made[:most]
     ]
-    printing.table(rows, right=frozenset({0, 3, 4}))
+    shape = (
+        Column(head="run", right=True),
+        Column(head="title", least=12),
+        Column(head="agent", goes=2),
+        Column(head="turns", right=True, goes=3),
+        Column(head="cost", right=True, goes=1),
+        Column(least=12, goes=4),
+    )
+    printing.table(rows, shape)
     if len(report.made) > most:
         printing.line(f"and {len(report.made) - most} more; footplate ls shows them.")
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from app.cli import printing
 from app.cli.exits import Code
 from app.console.views.text import literal
+from app.wording_measures import plural
 
 if TYPE_CHECKING:
     from textual.message import Message
@@ -83,7 +84,7 @@ def _heard(messages: "Sequence[Message]") -> tuple[list[str], str]:
             case events.Key():
                 names.append(one.key)
             case events.Paste():
-                other = f"a paste of {len(one.text)} characters"
+                other = f"a paste of {plural(len(one.text), 'character')}"
             case events.MouseEvent():
                 other = "the mouse"
             case Noise():

@@ -38,26 +38,37 @@ def ls(
         printing.as_json({"runs": lines})
         return
     if not lines:
-        printing.line("No runs yet. Start one with footplate start, or try footplate demo.")
+        printing.sentence("No runs yet. Start one with footplate start, or try footplate demo.")
         return
     _print_runs(lines, ascii=around.config.ascii)
     for one in lines:
         for question in one.questions:
             printing.line()
-            printing.line(
+            printing.sentence(
                 f"question {question.id} of run {one.run} ({question.kind}, {question.waiting}): {question.title}"
             )
             for said in printing.literal_lines(question.subject)[:6]:
                 printing.line(f"    {said}")
-            printing.line(
+            printing.sentence(
                 f"  answer with: footplate answer {question.id} CHOICE   (footplate show {one.run} has all of it)"
             )
 
 
 def _print_runs(lines: "list[RunLine]", *, ascii: bool) -> None:
     from app.cli import printing
+    from app.cli.columns import Column
     from app.wording import group_glyph
 
+    shape = (
+        Column(),
+        Column(head="run", right=True),
+        Column(head="title", least=12),
+        Column(head="agent", least=8, goes=3),
+        Column(head="how it stands", least=13),
+        Column(head="spent", right=True, goes=1),
+        Column(head="turns", right=True, goes=4),
+        Column(head="ago", right=True, goes=2),
+    )
     rows = [
         (
             group_glyph(one.group, ascii),
@@ -71,7 +82,7 @@ def _print_runs(lines: "list[RunLine]", *, ascii: bool) -> None:
         )
         for one in lines
     ]
-    printing.table(rows, right=frozenset({1, 5, 6, 7}))
+    printing.table(rows, shape)
 
 
 def attention(json: Json = False) -> None:

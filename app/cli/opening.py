@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.cli import exits, printing
+from app.cli.calling import Caller
 from app.cli.departing import Departure
 from app.cli.exits import Code, Leave, refused, usage
 from app.cli.plain import PlainSession
@@ -224,6 +225,7 @@ def hold_plain(
             sentence=sentence,
             leave=leave and around.config.on_disconnect == "hold",
             terminal=not stdin_is_spent and sys.stdin.isatty(),
+            caller=Caller(around.config.notify, around.paths.notices),
         )
         return session.hold(iter(()) if stdin_is_spent else stdin_lines())
 
@@ -262,21 +264,21 @@ def _refusal(reply: object) -> Refusal:
 def show_terms(backend: Backend, proposal: Proposal) -> None:
     """The one sentence that is agreed to, and what a person should know beside it."""
     snapshot = backend.snapshot()
-    printing.told(printing.one_line(terms_sentence(proposal.terms, snapshot.now), 2000))
+    printing.sentence(printing.one_line(terms_sentence(proposal.terms, snapshot.now), 2000))
     if proposal.continued is not None:
         for said in (*continued_words(proposal.continued), *moved_words(proposal)):
-            printing.told(printing.one_line(said, 400))
+            printing.sentence(printing.one_line(said, 400))
     for said in (*warnings(proposal, snapshot.now), *remarks(proposal)):
-        printing.told(printing.one_line(f"{said[:1].upper()}{said[1:]}.", 400))
+        printing.sentence(printing.one_line(f"{said[:1].upper()}{said[1:]}.", 400))
     for said, _ in rules_proposed(proposal):
-        printing.told(f"  {printing.one_line(said, 400)}")
+        printing.sentence(f"  {printing.one_line(said, 400)}")
     if left_open := rules_leave_open(proposal):
-        printing.told(f"  ({left_open})")
+        printing.sentence(f"  ({left_open})")
     if proposal.own_rules:
         rules = ", ".join(printing.one_line(rule, 60) for rule in proposal.own_rules)
-        printing.told(f"Its own rules let through: {rules}")
+        printing.sentence(f"Its own rules let through: {rules}")
     if proposal.terms.preamble:
-        printing.told("Footplate adds to your brief how to leave a note (--no-preamble leaves that out).")
+        printing.sentence("Footplate adds to your brief how to leave a note (--no-preamble leaves that out).")
 
 
 def take_enter(
@@ -288,7 +290,7 @@ def take_enter(
     Raises:
         Leave: the operator did not agree.
     """
-    sys.stdout.write(asked)
+    sys.stdout.write("\n".join(printing.wrapped(asked.rstrip(), printing.columns())) + " ")
     sys.stdout.flush()
     # Not through Python's buffer: what comes after this line belongs to the run.
     typed = os.read(0, 4096)

@@ -39,6 +39,7 @@ class RunLine:
     money: str
     turns: str
     when: str
+    """How long ago it ended, or began where it has not."""
     created_at: int
     ended_at: int | None
     repository: str

@@ -13,6 +13,7 @@ import contextlib
 from collections.abc import Iterable
 
 from app.cli import plain_commands
+from app.cli.calling import Caller
 from app.cli.exits import Code
 from app.cli.plain_inbox import Inbox, Tick
 from app.cli.plain_orders import RunOrders
@@ -38,16 +39,16 @@ class PlainSession:
         sentence: str,
         leave: bool = True,
         terminal: bool = False,
+        caller: Caller | None = None,
     ) -> None:
-        """``leave``: what is to become of it when the terminal is lost. ``terminal``: whether stdin is one, so that
-        its end is a loss and not the end of what a script had to say."""
+        """``leave``: what is to become of it when the terminal is lost. The others as for ``Inbox``."""
         self._backend = backend
         self._run = run
         self._telling = RunTelling(backend, run, JsonOutput(run) if as_json else TextOutput())
         self._orders = RunOrders(backend, self._telling)
         self._sentence = sentence
         self._leave = leave
-        self._inbox = Inbox(backend, terminal=terminal)
+        self._inbox = Inbox(backend, terminal=terminal, caller=caller)
         self._eof = False
         self._interrupts = 0
 

@@ -12,6 +12,7 @@ from enum import Enum
 from queue import Empty, SimpleQueue
 from types import FrameType
 
+from app.cli.calling import Caller
 from app.cli.exits import Code
 from coordinator.api import Backend
 
@@ -29,10 +30,12 @@ Item = Tick | str
 
 
 class Inbox:
-    def __init__(self, backend: Backend, *, terminal: bool) -> None:
-        """``terminal``: whether stdin is one, so that its end is a loss and not the end of what a script had to say."""
+    def __init__(self, backend: Backend, *, terminal: bool, caller: Caller | None = None) -> None:
+        """``terminal``: whether stdin is one, so that its end is a loss and not the end of what a script had to say.
+        ``caller``: tells the operator what waits when no line came for a while."""
         self._backend = backend
         self._terminal = terminal
+        self._caller = caller
         self._items: SimpleQueue[Item] = SimpleQueue()
         self._waking = threading.Event()
 
@@ -57,15 +60,22 @@ class Inbox:
                 if lost():
                     return Code.UNREACHABLE
                 raise
+            finally:
+                if self._caller is not None:
+                    self._caller.close(self._backend.snapshot())
 
     def next(self, seconds: float | None = None) -> Item:
         """Waits; after ``seconds`` without anything it is as if the backend had news."""
+        left = None if self._caller is None else self._caller.look(self._backend.snapshot())
+        waits = [each for each in (seconds, left) if each is not None]
         try:
-            item = self._items.get(timeout=seconds)
+            item = self._items.get(timeout=min(waits, default=None))
         except Empty:
             return Tick.WAKE
         if item is Tick.WAKE:
             self._waking.clear()
+        elif self._caller is not None and isinstance(item, str):
+            self._caller.typed()
         return item
 
     def _read(self, lines: Iterable[str]) -> None:

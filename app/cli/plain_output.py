@@ -32,7 +32,7 @@ from typing import Any, Protocol
 import msgspec
 
 from app import wording
-from app.cli import answers, event_text
+from app.cli import answers, event_text, printing
 from app.cli.printing import json_line, literal_lines, one_line, told
 from app.console.views import standing
 from app.wording_checks import check_line
@@ -94,7 +94,7 @@ class TextOutput:
         self._of = of
 
     def started(self, at: Millis, session: SessionView, sentence: str) -> None:
-        self._say(f"run {session.run} started: {one_line(sentence, 2000)}")
+        printing.sentence(f"{self._of}run {session.run} started: {one_line(sentence, 2000)}")
 
     def turn(self, at: Millis, session: SessionView, turn: TurnView) -> None:
         source = wording.turn_source(turn)

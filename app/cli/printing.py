@@ -1,13 +1,18 @@
 """What goes to stdout: lines, tables and JSON. Text of agents, files and repositories is made literal here, once."""
 
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from app.console.views.text import literal
+from app.cli.columns import Column, rendered
+from app.console.views.text import breaks, cells, cut, literal
+
+HANG: Final = 2
+"""Blanks more before what goes on from a line above."""
 
 
 def line(text: str = "") -> None:
@@ -19,6 +24,39 @@ def told(text: str) -> None:
     """A line that is out at once, for who reads along."""
     line(text)
     sys.stdout.flush()
+
+
+def columns() -> int | None:
+    """Cells of a line on the terminal that stdout is; None: it is none, and nothing need fit."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def wrapped(text: str, width: int | None, *, hang: int = HANG) -> list[str]:
+    """A sentence as lines of at most ``width`` cells; None: as one. Broken at blanks, or between wide letters, which
+    are written without; what goes on stands ``hang`` cells further in. A word longer than a line stays whole."""
+    if width is None:
+        return [text]
+    rest = text.lstrip(" ")
+    indent, further = len(text) - len(rest), min(len(text) - len(rest) + hang, width // 2)
+    out: list[str] = []
+    while rest or not out:
+        room = max(width - indent, 1)
+        end = breaks(rest, room, room, by_word=True)[0][1]
+        while 0 < end < len(rest) and _in_a_word(rest, end):
+            end += 1
+        out.append((" " * indent + rest[:end]).rstrip(" "))
+        rest, indent = rest[end:].lstrip(" "), further
+    return out
+
+
+def _in_a_word(text: str, at: int) -> bool:
+    return all(letter != " " and cells(letter) < 2 for letter in text[at - 1 : at + 1])
+
+
+def sentence(text: str, *, hang: int = HANG) -> None:
+    """A line of ours that is out at once; on a terminal it goes on below where it is longer than that is wide."""
+    for row in wrapped(text, columns(), hang=hang):
+        told(row)
 
 
 def as_json(value: object) -> None:
@@ -37,9 +75,8 @@ def _escaped(document: str) -> str:
 
 
 def one_line(text: str, most: int = 300) -> str:
-    """Somebody else's text in one line of ours."""
-    flat = literal(" ".join(text.split()))
-    return flat if len(flat) <= most else flat[: most - 1] + "…"
+    """Somebody else's text in one line of ours, of at most so many cells."""
+    return cut(literal(" ".join(text.split())), most)
 
 
 def literal_lines(text: str) -> list[str]:
@@ -47,18 +84,10 @@ def literal_lines(text: str) -> list[str]:
     return [literal(part) for part in text.replace("\r\n", "\n").split("\n")]
 
 
-def table(rows: Iterable[Sequence[str]], *, right: frozenset[int] = frozenset()) -> None:
-    """Columns as wide as their widest cell, two blanks between them; the last one ends where it ends."""
-    held = [list(row) for row in rows]
-    if not held:
-        return
-    widths = [max(len(row[column]) for row in held) for column in range(len(held[0]))]
-    for row in held:
-        cells = [
-            cell.rjust(widths[column]) if column in right else cell.ljust(widths[column])
-            for column, cell in enumerate(row)
-        ]
-        line("  ".join(cells).rstrip())
+def table(rows: Iterable[Sequence[str]], shape: Sequence[Column]) -> None:
+    """Rows under the heads of their columns; on a terminal as wide as that. Nothing at all where there are no rows."""
+    for said in rendered(list(rows), shape, columns()):
+        line(said)
 
 
 def plain_output() -> None:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import psutil
 
 from app import wording
-from app.cli.printing import line, one_line, table
+from app.cli.columns import Column
+from app.cli.printing import line, one_line, sentence, table
 from app.paths import Paths
 from coordinator.clock import RealClock
 from coordinator.custody.processes import boot_id, carried, is_alive
@@ -134,7 +135,15 @@ def _role(pid: int, hold: custody.Custody) -> str:
 # ------------------------------------------------------------------------------------------------------------- in words
 
 _ROLES = {"slipped-away": "slipped away"}
-_HEAD = ("run", "pid", "", "age", "memory", "session", "process")
+_COLUMNS = (
+    Column(head="run", right=True),
+    Column(head="pid", right=True),
+    Column(goes=2),
+    Column(head="age", right=True, goes=3),
+    Column(head="memory", right=True, goes=1),
+    Column(head="session", goes=4),
+    Column(head="process", least=14),
+)
 
 
 def print_found(found: Found) -> None:
@@ -142,15 +151,15 @@ def print_found(found: Found) -> None:
     if not found.holds:
         line("Nothing is held.")
     else:
-        table([_HEAD, *(row for hold in found.holds for row in _rows(hold))], right=frozenset({0, 1, 3, 4}))
+        table([row for hold in found.holds for row in _rows(hold)], _COLUMNS)
         for hold in found.holds:
             if not hold.alive:
-                line(f"Of run {hold.run} nothing is seen on this machine; footplate sweep closes its books.")
+                sentence(f"Of run {hold.run} nothing is seen on this machine; footplate sweep closes its books.")
     if found.leftovers:
         line()
         line("Left over from runs that have ended:")
-        table([_HEAD, *(row for left in found.leftovers for row in _rows(left))], right=frozenset({0, 1, 3, 4}))
-        line("Look what they are, and end them by hand; footplate show RUN has the report of the run's end.")
+        table([row for left in found.leftovers for row in _rows(left)], _COLUMNS)
+        sentence("Look what they are, and end them by hand; footplate show RUN has the report of the run's end.")
 
 
 def _rows(of: HoldLine | LeftoverLine) -> list[tuple[str, ...]]:

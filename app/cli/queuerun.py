@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.cli import exits, opening, plain_commands, printing
+from app.cli.calling import Caller
 from app.cli.exits import Code
 from app.cli.plain_inbox import Inbox, Tick, stdin_lines
 from app.cli.plain_orders import RunOrders
@@ -60,6 +61,7 @@ def run(*, as_json: bool) -> int:
             as_json=as_json,
             leave=around.config.on_disconnect == "hold",
             terminal=sys.stdin.isatty(),
+            caller=Caller(around.config.notify, around.paths.notices),
         )
         return session.work(stdin_lines())
 
@@ -74,12 +76,20 @@ class _One:
 class QueueSession:
     """The line, from now until nothing of it could begin."""
 
-    def __init__(self, backend: Backend, *, as_json: bool, leave: bool = True, terminal: bool = False) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        as_json: bool,
+        leave: bool = True,
+        terminal: bool = False,
+        caller: Caller | None = None,
+    ) -> None:
         self._backend = backend
         self._as_json = as_json
         self._leave = leave
         self._terminal = terminal
-        self._inbox = Inbox(backend, terminal=terminal)
+        self._inbox = Inbox(backend, terminal=terminal, caller=caller)
         self._runs: dict[RunId, _One] = {}
         self._eof = False
         self._ending = False

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from app import wording
+from app.cli.columns import Column
 from app.cli.event_text import lines_of, quoted
 from app.cli.exits import refused
 from app.cli.printing import line, literal_lines, one_line, table
@@ -197,7 +198,8 @@ def print_run(found: RunReport) -> None:
         _print_decision(one)
     if found.changed_count:
         line(f"changed: {wording.plural(found.changed_count, 'file')}")
-        table((f"  {one.status}", counts(one.added, one.removed), one_line(one.path, 200)) for one in found.changed)
+        rows = [(f"  {one.status}", counts(one.added, one.removed), one_line(one.path, 200)) for one in found.changed]
+        table(rows, (Column(), Column(), Column(least=20, end=True)))
         if found.changed_count > len(found.changed):
             line(f"  and {found.changed_count - len(found.changed)} more; footplate diff {row.id} --stat lists them")
     for note in found.notes:
@@ -220,7 +222,8 @@ def print_check(told: CheckReport) -> None:
     if told.check.state in NOT_PASSED:
         printed = told.output.partition("\n")[2].splitlines()
         if len(printed) > _LAST_LINES:
-            line(f"  the last {_LAST_LINES} of {len(printed)} lines; --json and the review have them all")
+            lines = wording.plural(len(printed), "line")
+            line(f"  the last {_LAST_LINES} of {lines}; --json and the review have them all")
         for said in literal_lines("\n".join(printed[-_LAST_LINES:])) if printed else ():
             line(f"  | {said}")
 

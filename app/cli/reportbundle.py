@@ -22,6 +22,7 @@ from app import logs
 from app.cli.checkup import Finding
 from app.main import VERSION
 from app.paths import Paths
+from app.wording_measures import plural
 from coordinator import profiles
 from coordinator.redaction import SHORTEST, Redactor, secrets_of
 from store import census
@@ -235,7 +236,7 @@ def _ledger(paths: Paths) -> Iterator[str]:
     yield f"schema {'unreadable' if found.schema is None else found.schema}, this version writes {found.newest}"
     for path in (paths.ledger, Path(f"{paths.ledger}-wal")):
         if path.exists():
-            yield f"{path.name}: {path.stat().st_size} bytes"
+            yield f"{path.name}: {plural(path.stat().st_size, 'byte')}"
     if found.problem:
         yield f"not readable to its end: {found.problem}"
     for name, count in found.rows.items():

@@ -133,18 +133,36 @@ def _print_hit(hit: "SearchHit", now: int) -> None:
 
     turn = f" turn {hit.turn_n}" if hit.turn_n is not None else ""
     who = printing.one_line(hit_kind(hit.kind), 20)
-    printing.line(f"run {hit.run}{turn}  {day_or_time(hit.at, now)}  {who}  {printing.one_line(hit.title, 80)}")
-    printing.line("    " + _lit(hit.snippet, hit.marks))
+    where, width = f"run {hit.run}{turn}  {day_or_time(hit.at, now)}  {who}", printing.columns()
+    room = 80 if width is None else min(width - len(where) - 2, 80)
+    title = printing.one_line(hit.title, room) if room >= _SHORTEST_TITLE else ""
+    printing.line(f"{where}  {title}".rstrip())
+    _print_lit(hit.snippet, hit.marks, width)
 
 
-def _lit(text: str, marks: tuple[tuple[int, int], ...]) -> str:
-    """The piece in one line; what was looked for is bold where a terminal shows it."""
+_SHORTEST_TITLE = 8
+
+
+def _print_lit(text: str, marks: tuple[tuple[int, int], ...], width: int | None) -> None:
+    """The piece, folded to the terminal; what was looked for is bold where one shows it."""
+    from app.cli import printing
     from app.console.views.review_rows import marked_text
 
-    begin, end = ("\x1b[1m", "\x1b[0m") if sys.stdout.isatty() else ("", "")
-    return "".join(
-        f"{begin}{span.text}{end}" if "strong" in span.ink else span.text for span in marked_text(text, marks, 400)
-    )
+    begin, end = ("\x1b[1m", "\x1b[0m") if width is not None else ("", "")
+    spans = marked_text(text, marks, 400)
+    bold = [("strong" in span.ink, letter) for span in spans for letter in span.text]
+    at = 0
+    for row in printing.wrapped("    " + "".join(letter for _, letter in bold), width, hang=0):
+        said, lit = row[: len(row) - len(row.lstrip(" "))], False
+        for letter in row.lstrip(" "):
+            while bold[at][1] != letter:  # the blank that was broken at
+                at += 1
+            if bold[at][0] is not lit:
+                lit = not lit
+                said += begin if lit else end
+            said += letter
+            at += 1
+        printing.line(said + (end if lit else ""))
 
 
 def _filter(words: list[str], *, as_json: bool = False) -> "RunFilter":
@@ -232,25 +250,38 @@ def _print_csv(rows: "tuple[SpendRow, ...]") -> None:
         )  # fmt: skip
 
 
-def _print_spend(rows: "tuple[SpendRow, ...]", by: "SpendBy") -> None:
-    import shutil
+_BAR = 62
+"""Cells of the longest bar where there is room for all of it."""
+_SHORTEST_BAR = 6
 
+
+def _print_spend(rows: "tuple[SpendRow, ...]", by: "SpendBy") -> None:
     from app.cli import printing
-    from app.wording import plural, work_time
+    from app.cli.columns import GAP, Column
+    from app.console.views.text import cells, cut_front
+    from app.wording import work_time
     from app.wording_review import spend_cost, spend_key, spend_sum
 
-    most = max((row.cost for row in rows), default=0)
-    room = max(min(shutil.get_terminal_size().columns, 140) - 78, 10)
-    table = [
+    named = [
         (
-            printing.one_line(spend_key(row, by), 40),
+            cut_front(printing.one_line(spend_key(row, by), 400), 40),
             spend_cost(row),
-            "━" * (max(round(room * row.cost / most), 1) if row.cost else 0),
-            plural(row.turns, "turn"),
-            f"{work_time(row.working_ms)} worked",
+            f"{row.turns:,}",
+            work_time(row.working_ms),
         )
         for row in rows
     ]
-    printing.table(table, right=frozenset({1}))
+    heads = (by.value, "USD", "turns", "worked")
+    others = sum(max(map(cells, column)) + GAP for column in zip(heads, *named, strict=True))
+    room, most = min((printing.columns() or 80) - others, _BAR), max((row.cost for row in rows), default=0)
+    bars = ["━" * max(round(room * row.cost / most), 1) if row.cost and room >= _SHORTEST_BAR else "" for row in rows]
+    shape = (
+        Column(head=by.value, least=10, end=True),
+        Column(head="USD", right=True),
+        Column(),
+        Column(head="turns", right=True, goes=1),
+        Column(head="worked", right=True, goes=2),
+    )
+    printing.table([(*row[:2], bar, *row[2:]) for row, bar in zip(named, bars, strict=True)], shape)
     said = spend_sum(rows)
-    printing.line(said[:1].upper() + said[1:] + ".")
+    printing.sentence(said[:1].upper() + said[1:] + ".")

@@ -71,6 +71,7 @@ def rules(
 
 def _list(here: "Surroundings", *, as_json: bool) -> None:
     from app.cli import printing
+    from app.cli.columns import Column
     from app.cli.exits import refused
     from app.wording import rule_words, short_path
     from coordinator import rulesfile
@@ -83,7 +84,7 @@ def _list(here: "Surroundings", *, as_json: bool) -> None:
         printing.as_json({"file": str(here.paths.rules_file), "rules": kept})
         return
     if not kept:
-        printing.line("There are no standing rules; footplate rules add 'allow command pytest' keeps one.")
+        printing.sentence("There are no standing rules; footplate rules add 'allow command pytest' keeps one.")
     rows = [
         (
             str(number),
@@ -93,7 +94,13 @@ def _list(here: "Surroundings", *, as_json: bool) -> None:
         )
         for number, one in enumerate(kept, start=1)
     ]
-    printing.table(rows, right=frozenset({0}))
+    shape = (
+        Column(head="number", right=True),
+        Column(head="rule", least=24),
+        Column(head="where", least=12, end=True, goes=1),
+        Column(head="agent", least=8, goes=2),
+    )
+    printing.table(rows, shape)
 
 
 def _add(here: "Surroundings", what: "Sequence[str]", *, repo: str, agent: str, as_json: bool) -> None:
@@ -130,7 +137,7 @@ def _add(here: "Surroundings", what: "Sequence[str]", *, repo: str, agent: str, 
     where = f"in {short_path(repository)}" if repository else "everywhere"
     whose = f", for {agent}" if agent else ""
     kept = "Kept" if added else "It was kept already"
-    printing.line(
+    printing.sentence(
         printing.one_line(f"{kept}: {rule_words(text)}, {where}{whose}. It holds for runs that begin now.", 600)
     )
 
@@ -166,4 +173,4 @@ def _remove(here: "Surroundings", what: "Sequence[str]", *, as_json: bool) -> No
     if as_json:
         printing.as_json({"removed": gone})
         return
-    printing.line(printing.one_line(f"Taken out: {rule_words(gone.text)}. Runs that are held keep it.", 600))
+    printing.sentence(printing.one_line(f"Taken out: {rule_words(gone.text)}. Runs that are held keep it.", 600))

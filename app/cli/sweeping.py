@@ -48,10 +48,10 @@ def sweep(
         said = (
             f"The books of run {number} could be closed after all; footplate show {number} has the report of its end."
         )
-        printing.as_json({"run": number, "settled": "by itself"}) if json else printing.line(said)
+        printing.as_json({"run": number, "settled": "by itself"}) if json else printing.sentence(said)
         return exits.Code.DONE
     for said in _facts(stuck):
-        exits.note(said) if json else printing.told(said)
+        exits.note(said) if json else printing.sentence(said)
     if not yes:
         _need_a_person(as_json=json)
         opening.take_enter(
@@ -62,7 +62,7 @@ def sweep(
     if json:
         printing.as_json({"run": number, "settled": "by operator", "operator": here.operator, "found": stuck.found})
     else:
-        printing.line(f"The books of run {number} are closed over the name of {printing.one_line(here.operator)}.")
+        printing.sentence(f"The books of run {number} are closed over the name of {printing.one_line(here.operator)}.")
     return exits.Code.DONE
 
 
@@ -208,7 +208,7 @@ def _tell_nothing(*, as_json: bool) -> None:
     if as_json:
         printing.as_json({"settled": [], "living": [], "unsettled": [], "not_started": [], "unknown": 0})
     else:
-        printing.line("There is no ledger yet, so there is nothing to settle.")
+        printing.sentence("There is no ledger yet, so there is nothing to settle.")
 
 
 def _tell(here: "Surroundings", passed: "Passed", *, as_json: bool) -> int:
@@ -233,21 +233,21 @@ def _tell(here: "Surroundings", passed: "Passed", *, as_json: bool) -> int:
     for said in passed.notes:
         exits.note(said)
     for run in passed.settled:
-        printing.line(f"Run {run} has ended, and its books are closed; footplate show {run} has the report.")
+        printing.sentence(f"Run {run} has ended, and its books are closed; footplate show {run} has the report.")
     for run, until in swept.living:
-        printing.line(lives_on(run, until, now))
+        printing.sentence(lives_on(run, until, now))
     if swept.refused:
-        printing.line(f"Never started, and closed: {runs_named(swept.refused)}.")
+        printing.sentence(f"Never started, and closed: {runs_named(swept.refused)}.")
     if swept.strays:
         count = len(swept.strays)
-        printing.line(f"{count} of a ledger that is not this one: ended, and noted in what waits for you.")
+        printing.sentence(f"{count} of a ledger that is not this one: ended, and noted in what waits for you.")
     for run in stuck:
-        printing.line(
+        printing.sentence(
             f"The end of run {run} cannot be proven; footplate sweep --settle {run} shows why, and closes it by hand."
         )
     if not (passed.settled or swept.living or swept.refused or swept.strays or stuck):
         owned = [one for one in elsewhere.live(here.paths) if one.owner is not None]
-        printing.line("Nothing to settle." + (f" Held by a console: {len(owned)}." if owned else ""))
+        printing.sentence("Nothing to settle." + (f" Held by a console: {len(owned)}." if owned else ""))
     return Code.UNREACHABLE if stuck else Code.DONE
 
 

@@ -98,7 +98,7 @@ def add(asked: Asked, *, later: bool, yes: bool, as_json: bool) -> int:
         tasks = tuple(replace(one, wishes=replace(one.wishes, preamble=False)) for one in tasks)
     added = taskdesk.done(here, AddTasks(tasks=tasks), TasksAdded, as_json=as_json).tasks
     if not as_json:
-        printing.told(f"{tasks_words(added)} {'is' if len(added) == 1 else 'are'} in line.")
+        printing.sentence(f"{tasks_words(added)} {'is' if len(added) == 1 else 'are'} in line.")
     if later:
         return _left(added, as_json=as_json)
     return taskterms.agree(here, added, yes=yes, as_json=as_json, added=added)
@@ -109,7 +109,7 @@ def _left(added: Sequence[TaskId], *, as_json: bool) -> int:
         printing.as_json({"added": list(added), "agreed": []})
     else:
         it = f"queue agree {added[0]}" if len(added) == 1 else "queue agree"
-        printing.line(f"Nothing is begun before you have agreed to the terms: footplate {it} shows them.")
+        printing.sentence(f"Nothing is begun before you have agreed to the terms: footplate {it} shows them.")
     return Code.DONE
 
 

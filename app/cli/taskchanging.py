@@ -59,7 +59,7 @@ def each(verb: str, given: Sequence[str], *, as_json: bool) -> int:
             told.append({"task": task, "ok": True, **({"agree_again": anew} if verb == "retry" else {})})
             if not as_json:
                 again = f", once you agree to new terms: footplate queue agree {task}" if anew else ""
-                printing.line(f"Task {task} {came}{again}.")
+                printing.sentence(f"Task {task} {came}{again}.")
     if any(one["ok"] for one in told):
         taskdesk.tell_consoles(here.paths)
     if as_json:
@@ -88,11 +88,11 @@ def keep_back(given: Sequence[str], *, held: bool, agent: str | None = None, as_
     if as_json:
         printing.as_json({"line": "held" if held else "open"} if agent is None else {"agent": agent, "held": False})
     elif agent is not None:
-        printing.line(f"Tasks of {printing.one_line(agent)} are begun again.")
+        printing.sentence(f"Tasks of {printing.one_line(agent)} are begun again.")
     elif held:
-        printing.line("The line is kept back: nothing more is begun; footplate queue release lets it go.")
+        printing.sentence("The line is kept back: nothing more is begun; footplate queue release lets it go.")
     else:
-        printing.line("The line is let go.")
+        printing.sentence("The line is let go.")
     return Code.DONE
 
 
@@ -145,7 +145,7 @@ def edit(
         printing.as_json({"task": number, "revision": after_it.revision, "agree_again": anew})
     else:
         again = f"; its terms are to be agreed to again: footplate queue agree {number}" if anew else ""
-        printing.line(f"Task {number} is changed{again}.")
+        printing.sentence(f"Task {number} is changed{again}.")
 
 
 def _ours(verb: str, *, as_json: bool) -> Surroundings:

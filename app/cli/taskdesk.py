@@ -55,11 +55,11 @@ def done(here: Surroundings, command: QueueCommand, answer: type[T], *, as_json:
     return reply
 
 
-def read(here: Surroundings, *, limit: int, ended: bool = True, as_json: bool = False) -> QueueView:
+def read(here: Surroundings, command: ReadQueue, *, as_json: bool = False) -> QueueView:
     """The line as it stands; nothing where there is no ledger yet: looking makes none."""
     if not here.paths.ledger.exists():
         return EMPTY
-    return done(here, ReadQueue(limit=limit, ended=ended), QueueView, as_json=as_json)
+    return done(here, command, QueueView, as_json=as_json)
 
 
 def tell_consoles(paths: Paths) -> None:

@@ -1,19 +1,18 @@
 """``queue ls`` and ``queue show``: the line as a table that fits the terminal, and one task with all that is known."""
 
-import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 from app.cli import printing, taskdesk
+from app.cli.columns import Column
 from app.cli.exits import refused
 from app.cli.surroundings import Surroundings
 from app.console.views.taskwords import short_words
 from app.wording import age, agent_title, moment, plural, short_path
 from app.wording_queue import agent_wait_words, line_held_words, reason_sentence, waits_sentence
 from app.wording_tasks import counts_line, numbers, paths_words, task_glyph, task_money, task_state
-from coordinator.api import TaskView
+from coordinator.api import ReadQueue, TaskView
 from coordinator.clock import RealClock
 from store import decisions
 from store.db import read_ledger
@@ -21,9 +20,19 @@ from store.refusal import Refusal
 from store.vocab import DecisionId, DecisionState, Millis, RefusalReason, TaskId, TaskState
 
 NOBODY: Final[Mapping[TaskId, DecisionId]] = MappingProxyType({})
-_ALL = 1_000_000
-_WIDE = 100
-"""From so many columns on, and where no terminal is, the table has agent and repository in it."""
+_NAMES = 10
+"""Cells of what stands before a fact of ``show``."""
+COLUMNS = (
+    Column(),
+    Column(head="task", right=True),
+    Column(head="title", least=12),
+    Column(head="repository", least=12, end=True, goes=5),
+    Column(head="agent", least=8, goes=4),
+    Column(head="state"),
+    Column(head="ago", right=True, goes=3),
+    Column(head="spent", right=True, goes=2),
+    Column(head="now", least=14, goes=1),
+)
 
 
 def list_tasks(here: Surroundings, *, live: bool, limit: int, as_json: bool) -> None:
@@ -31,28 +40,28 @@ def list_tasks(here: Surroundings, *, live: bool, limit: int, as_json: bool) -> 
     Raises:
         Leave: the ledger cannot be used.
     """
-    view = taskdesk.read(here, limit=limit, ended=not live, as_json=as_json)
+    view = taskdesk.read(here, ReadQueue(limit=limit, ended=not live), as_json=as_json)
     if as_json:
         printing.as_json(view)
         return
     now = RealClock().now()
     if view.held:
-        printing.line(f"{printing.one_line(line_held_words(view.held))} footplate queue release lets it go.")
+        printing.sentence(f"{printing.one_line(line_held_words(view.held))} footplate queue release lets it go.")
     for one in view.agents:
         free = "" if one.until is not None else f" footplate queue release --agent {one.agent} does."
-        printing.line(printing.one_line(agent_wait_words(one, now) + free, 400))
+        printing.sentence(printing.one_line(agent_wait_words(one, now) + free, 400))
     if not view.tasks:
-        printing.line('Nothing waits in line. footplate queue add "what to do" puts a task there.')
+        printing.sentence('Nothing waits in line. footplate queue add "what to do" puts a task there.')
         return
-    wide = not sys.stdout.isatty() or shutil.get_terminal_size().columns >= _WIDE
-    right = frozenset({1, 6, 7} if wide else {1, 4, 5})
     asks = _asking(here, view.tasks)
     tasks = sorted(view.tasks, key=lambda one: one.id not in asks)  # what needs the operator comes first
-    printing.table(rows(tasks, now, wide=wide, ascii=here.config.ascii, asks=asks), right=right)
+    printing.table(rows(tasks, now, ascii=here.config.ascii, asks=asks), COLUMNS)
+    for question in sorted(asks.values())[:1]:
+        printing.sentence(f"Answer one with: footplate answer {question} CHOICE")
     counted = counts_line(view.counts)
     more = f" ({len(view.tasks)} shown; --limit N shows more)" if view.more else ""
     if counted and (more or len(view.tasks) > 1):
-        printing.line(f"{counted}{more}")
+        printing.sentence(f"{counted}{more}")
 
 
 def show_task(here: Surroundings, task: TaskId, *, as_json: bool) -> None:
@@ -64,8 +73,12 @@ def show_task(here: Surroundings, task: TaskId, *, as_json: bool) -> None:
     if as_json:
         printing.as_json(view)
         return
-    for said in lines_of(view, RealClock().now()):
-        printing.line(said)
+    printing.sentence(printing.one_line(f"Task {view.id} {view.title}", 400))
+    for said in facts_of(view, RealClock().now()):
+        printing.sentence(said, hang=_NAMES + 2)
+    printing.line()
+    for text in printing.literal_lines(view.instruction):
+        printing.sentence(f"    {text}", hang=0)
 
 
 def find(here: Surroundings, task: TaskId, *, as_json: bool) -> TaskView:
@@ -73,11 +86,10 @@ def find(here: Surroundings, task: TaskId, *, as_json: bool) -> TaskView:
     Raises:
         Leave: there is no such task.
     """
-    view = taskdesk.read(here, limit=_ALL, as_json=as_json)
-    found = next((one for one in view.tasks if one.id == task), None)
-    if found is None:
+    view = taskdesk.read(here, ReadQueue(task=task), as_json=as_json)
+    if not view.tasks:
         raise refused(Refusal(RefusalReason.NO_SUCH_TASK, {"task": task}), as_json=as_json)
-    return found
+    return view.tasks[0]
 
 
 def _asking(here: Surroundings, tasks: Sequence[TaskView]) -> dict[TaskId, DecisionId]:
@@ -91,20 +103,20 @@ def _asking(here: Surroundings, tasks: Sequence[TaskView]) -> dict[TaskId, Decis
 
 
 def rows(
-    tasks: Sequence[TaskView], now: Millis, *, wide: bool, ascii: bool, asks: Mapping[TaskId, DecisionId] = NOBODY
+    tasks: Sequence[TaskView], now: Millis, *, ascii: bool, asks: Mapping[TaskId, DecisionId] = NOBODY
 ) -> list[tuple[str, ...]]:
-    """A row for each task; on a narrow terminal without repository and agent, which ``show`` has. ``asks``: the
-    question with which a task at work waits for the operator."""
+    """A row for each task. ``asks``: the question with which a task at work waits for the operator."""
     return [
         (
             task_glyph(TaskState.NEEDS_OPERATOR if one.id in asks else one.state, ascii),
             str(one.id),
-            printing.one_line(one.title, 40 if wide else 26),
-            *((printing.one_line(short_path(one.repository), 30), printing.one_line(one.agent, 16)) if wide else ()),
+            printing.one_line(one.title, 40),
+            printing.one_line(short_path(one.repository), 400),
+            printing.one_line(one.agent, 16),
             _state(one, asks),
             age(now - _since(one)),
             task_money(one),
-            f"footplate answer {asks[one.id]} CHOICE" if one.id in asks else _in_short(one, now),
+            f"question {asks[one.id]}" if one.id in asks else _in_short(one, now),
         )
         for one in tasks
     ]
@@ -142,8 +154,8 @@ def why(one: TaskView, now: Millis) -> str:
     return printing.one_line(said, 600)
 
 
-def lines_of(one: TaskView, now: Millis) -> list[str]:
-    """All that is known of a task; text of others made literal."""
+def facts_of(one: TaskView, now: Millis) -> list[str]:
+    """All that is known of a task but its title and what is to be done; text of others made literal."""
     rows = [
         ("state", f"{task_state(one.state)} ({age(now - _since(one))})"),
         ("why", why(one, now)),
@@ -159,9 +171,7 @@ def lines_of(one: TaskView, now: Millis) -> list[str]:
     ]
     if one.parent is not None:
         rows.append(("with", f"task {one.parent}, in another repository"))
-    said = [printing.one_line(f"Task {one.id} {one.title}", 400)]
-    said += [f"{name.ljust(10)}  {value}" for name, value in rows if value]
-    return [*said, "", *(f"    {text}" for text in printing.literal_lines(one.instruction))]
+    return [f"{name.ljust(_NAMES)}  {value}" for name, value in rows if value]
 
 
 def _agreed(one: TaskView) -> str:

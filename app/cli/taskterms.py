@@ -69,9 +69,10 @@ def _told(
         printing.as_json(answer)
     elif agreed:
         it, its = ("it", "its") if len(agreed) == 1 else ("them", "their")
-        printing.line(f"Agreed. An open console begins {it} when {its} turn comes; footplate queue ls shows the line.")
+        begins = f"An open console begins {it} when {its} turn comes"
+        printing.sentence(f"Agreed. {begins}; footplate queue ls shows the line.")
     elif not refused:
-        printing.line("No task waits for you to agree to its terms.")
+        printing.sentence("No task waits for you to agree to its terms.")
 
 
 def show(offered: Sequence[SeriesProposal], now: Millis) -> None:
@@ -81,21 +82,21 @@ def show(offered: Sequence[SeriesProposal], now: Millis) -> None:
         same.setdefault((series_sentence(one.terms, now), *series_remarks(one)), []).append(one)
     for (said, *remarks), which in same.items():
         numbers_ = [one.terms.task for one in which]
-        printing.told(printing.one_line(f"{tasks_words(numbers_)}: {said}", 2000))
+        printing.sentence(printing.one_line(f"{tasks_words(numbers_)}: {said}", 2000))
         for remark in remarks:
-            printing.told(f"  {printing.one_line(remark, 400)}")
+            printing.sentence(f"  {printing.one_line(remark, 400)}")
         for one in which[:_TITLES]:
             _show_one(one, alone=len(offered) == 1)
         if len(which) > _TITLES:
-            printing.told(f"  … and {len(which) - _TITLES} more; footplate queue ls has them all")
+            printing.sentence(f"  … and {len(which) - _TITLES} more; footplate queue ls has them all")
     if len(offered) > 1 and (total := at_most(one.terms for one in offered)):
-        printing.told(total)
+        printing.sentence(total)
 
 
 def _show_one(one: SeriesProposal, *, alone: bool) -> None:
     """What is its own among tasks with the same terms: its title and the paths that it keeps."""
     kept = printing.one_line(keeps(one.terms), 200)
     if not alone:
-        printing.told(f"  {one.terms.task}  {printing.one_line(one.title, 70)}{f' ({kept})' if kept else ''}")
+        printing.sentence(f"  {one.terms.task}  {printing.one_line(one.title, 70)}{f' ({kept})' if kept else ''}")
     elif kept:
-        printing.told(f"  It {kept}.")
+        printing.sentence(f"  It {kept}.")

@@ -98,7 +98,7 @@ def _show(here: "Surroundings", run: "RunId", *, as_json: bool) -> int:
         printing.as_json(view)
     else:
         for said in tree_lines(view):
-            printing.line(printing.one_line(said, 600))
+            printing.sentence(printing.one_line(said, 600))
     return Code.DONE
 
 
@@ -107,6 +107,7 @@ def _listing(here: "Surroundings", *, as_json: bool) -> int:
     import asyncio
 
     from app.cli import printing
+    from app.cli.columns import Column
     from app.cli.exits import Code
     from app.cli.ledgerbooks import Books, own_trees
     from app.wording_trees import tree_state
@@ -129,13 +130,19 @@ def _listing(here: "Surroundings", *, as_json: bool) -> int:
     if as_json:
         printing.as_json({"trees": views})
     elif not views:
-        printing.line("No ended run has a tree of its own.")
+        printing.sentence("No ended run has a tree of its own.")
     else:
         rows = [
             (str(one.run), printing.one_line(one.title, 40), tree_state(one), printing.one_line(one.tree or one.branch))
             for one in views
         ]
-        printing.table(rows, right=frozenset({0}))
+        shape = (
+            Column(head="run", right=True),
+            Column(head="title", least=10),
+            Column(head="its tree", least=14),
+            Column(head="where", least=16, end=True, goes=1),
+        )
+        printing.table(rows, shape)
     return Code.DONE
 
 
@@ -172,8 +179,8 @@ def _dispose(here: "Surroundings", run: "RunId", verb: str, *, ignored: bool, ye
         if as_json or not sys.stdin.isatty():
             raise usage("Discarding asks first, and nobody can be asked here: add --yes.")
         for said in tree_lines(view) if view is not None else ():
-            printing.line(printing.one_line(said, 600))
-        printing.line("Discard it? It can be restored for 30 days. y discards it, anything else leaves it.")
+            printing.sentence(printing.one_line(said, 600))
+        printing.sentence("Discard it? It can be restored for 30 days. y discards it, anything else leaves it.")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             return Code.REFUSED
     done = asyncio.run(
@@ -191,5 +198,5 @@ def _dispose(here: "Surroundings", run: "RunId", verb: str, *, ignored: bool, ye
     if as_json:
         printing.as_json(done)
     else:
-        printing.line(printing.one_line(disposed_words(done), 800))
+        printing.sentence(printing.one_line(disposed_words(done), 800))
     return Code.DONE

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from app.console.keys import Where
 from app.console.views.attention import Waiting, kind_words, queue
-from app.console.views.standing import ended, foreign, session_of, waiting
+from app.console.views.standing import ended, foreign, held_elsewhere, session_of, waiting
 from app.wording import sentence
 from coordinator.api import AnswerDecision, DecisionView, Extend
 from coordinator.drivers.base import Answer
@@ -93,8 +93,8 @@ class Answering:
         session = session_of(self._deeds.drive.snapshot, one.run)
         if session is None or not foreign(session):
             return ""
-        here = f", or footplate answer {one.decision} 1" if one.decision is not None else ""
-        return f"Run {session.run} is held by another console: answer there{here}"
+        shell = f"answer {one.decision} 1" if one.decision is not None else ""
+        return held_elsewhere(session, there="answer there", shell=shell)
 
     async def go_to_waiting(self, run: RunId, decision: DecisionId | None = None) -> None:
         self._remember_focus()

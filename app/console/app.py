@@ -61,6 +61,7 @@ class FootplateApp(TerminalApp):
         self.drive.card.on_text_left = self.deeds.answering.keep_text
         self.drive.on_key_in_keys = self.deeds.key
         self.drive.on_shown = self.deeds.viewing.watch_seen
+        self.drive.on_writing = self.deeds.starting.look_again
         self.drive.writing_words = self.deeds.completing.words
         self.noticing = Noticing(self)
         self._poked = False
@@ -149,7 +150,7 @@ class FootplateApp(TerminalApp):
         if action in NOW:
             await self.deeds.do(action)
         else:
-            self.deeds.spawn(self.deeds.do(action))
+            self.deeds.spawn(self.deeds.do, action)
 
     async def action_quit(self) -> None:
         await self.deeds.do("quit")
@@ -158,11 +159,14 @@ class FootplateApp(TerminalApp):
         self._clipboard = text  # what ^V puts back
         self.deeds.copying.copy(text)
 
+    def on_app_focus(self) -> None:
+        self.deeds.starting.look_again()
+
     # --------------------------------------------------------------------------------------------------- widgets speak
 
     async def on_entered(self, message: Entered) -> None:
         if message.writing == "composer":
-            self.deeds.spawn(self.deeds.entered(message.text))
+            self.deeds.spawn(self.deeds.entered, message.text)
 
     def on_edited(self, message: Edited) -> None:
         if message.writing == "composer":
@@ -187,7 +191,7 @@ class FootplateApp(TerminalApp):
             self.drive.composer.insert(message.character)
 
     def on_wanted(self, message: Wanted) -> None:
-        self.deeds.spawn(self.deeds.do(message.action))
+        self.deeds.spawn(self.deeds.do, message.action)
 
     async def on_session_chosen(self, message: SessionChosen) -> None:
         await self.deeds.viewing.view(message.run)
@@ -199,10 +203,10 @@ class FootplateApp(TerminalApp):
             await self.deeds.do("tasks")
 
     async def on_answered(self, message: Answered) -> None:
-        self.deeds.spawn(self.deeds.answering.answer(message.decision, message.answer))
+        self.deeds.spawn(self.deeds.answering.answer, message.decision, message.answer)
 
     def on_extend_wanted(self, message: ExtendWanted) -> None:
-        self.deeds.spawn(self.deeds.answering.extend(message.command))
+        self.deeds.spawn(self.deeds.answering.extend, message.command)
 
     def on_card_left(self, message: CardLeft) -> None:
         self.deeds.answering.focus_back()
@@ -211,7 +215,7 @@ class FootplateApp(TerminalApp):
         await self.deeds.answering.other_waiting(message.by)
 
     def on_terms_key(self, message: TermsKey) -> None:
-        self.deeds.spawn(self.deeds.terms_key(message.verb))
+        self.deeds.spawn(self.deeds.terms_key, message.verb)
 
     def on_filter_line_typed(self, message: FilterLine.Typed) -> None:
         self.deeds.filtering.typed(message.text)
@@ -230,4 +234,4 @@ class FootplateApp(TerminalApp):
         self.drive.paint_rule()
 
     def on_transcript_need_page(self, message: Transcript.NeedPage) -> None:
-        self.deeds.spawn(self.deeds.viewing.read(message.asked), aside=True)
+        self.deeds.aside(self.deeds.viewing.read, message.asked)

@@ -71,7 +71,7 @@ class Attaching:
         old = self._looked_at is not None and now - self._looked_at > FRESH
         if names and (new or old) and not self._looking:
             self._looking = True
-            self._deeds.spawn(self._see(here, tuple(names)))
+            self._deeds.spawn(self._see, here, tuple(names))
 
     async def _see(self, place: Place, names: tuple[str, ...]) -> None:
         try:

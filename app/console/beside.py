@@ -77,7 +77,7 @@ class Beside:
         session = session_of(self._drive.snapshot, run)
         if session is not None:
             self._drive.beside.transcript.show(session, None)
-            self._deeds.spawn(self._read_page(session.run), aside=True)
+            self._deeds.aside(self._read_page, session.run)
         self._drive.paint()
 
     def take(self, snapshot: ConsoleSnapshot) -> None:
@@ -94,12 +94,12 @@ class Beside:
     def _feed(self, session: SessionView) -> None:
         events, dropped = self._deeds.app.backend.drain(session.run)
         if dropped and not self._drive.beside.transcript.goes_on:
-            self._deeds.spawn(self._read_page(session.run), aside=True)
+            self._deeds.aside(self._read_page, session.run)
         elif events:
             self._drive.beside.transcript.feed(events)
 
     def _need(self, asked: ReadTranscript) -> None:
-        self._deeds.spawn(self._read_more(asked), aside=True)
+        self._deeds.aside(self._read_more, asked)
 
     async def _read_more(self, asked: ReadTranscript) -> None:
         to_the_end = asked.before is None and asked.around is None

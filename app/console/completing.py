@@ -84,7 +84,7 @@ class Completing:
     def _read(self, place: Place) -> None:
         if place not in self._reading:
             self._reading.add(place)
-            self._deeds.spawn(self._list(place), aside=True)
+            self._deeds.aside(self._list, place)
 
     async def _list(self, place: Place) -> None:
         run, repository = place

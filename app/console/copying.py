@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.console.clipboard import copy_text
 from app.console.driver import Terminal
+from app.wording import plural
 
 if TYPE_CHECKING:
     from app.console.deeds import Deeds
@@ -27,12 +28,12 @@ class Copying:
         return True
 
     def copy(self, text: str) -> None:
-        self._deeds.spawn(self._copy(text))
+        self._deeds.spawn(self._copy, text)
 
     async def _copy(self, text: str) -> None:
         how = await copy_text(text, self._deeds.app.copy_by_terminal)
         lines = text.count("\n") + 1
-        self._deeds.say(f"copied {lines} {'line' if lines == 1 else 'lines'} ({how})")
+        self._deeds.say(f"copied {plural(lines, 'line')} ({how})")
 
     async def toggle_mouse(self) -> None:
         driver = self._deeds.app._driver

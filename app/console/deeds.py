@@ -5,8 +5,9 @@ in view changes only where the operator asked for it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, ParamSpec
 
 from app.console.answering import Answering
 from app.console.attaching import Attaching
@@ -40,8 +41,9 @@ from app.console.trees import Trees
 from app.console.viewing import Viewing
 from app.console.views.actions import offers, why_dead
 from app.console.views.lists import ordered
-from app.console.views.standing import ended, foreign
+from app.console.views.standing import ended, foreign, held_elsewhere
 from app.console.waitinglist import WaitingList
+from app.console.workers import begin
 from app.wording import sentence
 from coordinator.api import OperatorCommand, Reply, Resume, Say, SessionView, Started
 from store.refusal import Refusal
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from app.console.app import FootplateApp
 
 Act = Callable[[], Awaitable[None]]
+P = ParamSpec("P")
 
 ENDINGS = frozenset({"stop", "stop-all", "quit"})
 UNDER_SHEETS = frozenset({"stop", "interrupt", "redraw"})
@@ -110,17 +113,22 @@ class Deeds:
 
     # ------------------------------------------------------------------------------------------------ the way to orders
 
-    def spawn(self, work: Coroutine[Any, Any, None], *, aside: bool = False) -> None:
+    def spawn(self, work: Callable[P, Awaitable[object]], *args: P.args, **named: P.kwargs) -> None:
         """Owned by the app: ended with it, and a bug in it is the app's bug.
 
-        ``aside``: it never changes what is in view.
+        ``work`` is called once its turn comes. Begun here and handed over, it would be left lying where the app ends
+        first.
         """
-        self.at_work += not aside
-        self.app.run_worker(work if aside else self._counted(work), group="deeds")
+        self.at_work += 1
+        begin(self.app, partial(self._counted, partial(work, *args, **named)), group="deeds")
 
-    async def _counted(self, work: Coroutine[Any, Any, None]) -> None:
+    def aside(self, work: Callable[P, Awaitable[object]], *args: P.args, **named: P.kwargs) -> None:
+        """As ``spawn``, for what never changes what is in view."""
+        begin(self.app, partial(work, *args, **named), group="deeds")
+
+    async def _counted(self, work: Callable[[], Awaitable[object]]) -> None:
         try:
-            await work
+            await work()
         finally:
             self.at_work -= 1
 
@@ -165,7 +173,7 @@ class Deeds:
             if self.searching.clear() or self.filtering.clear():
                 return True
             if self._escaped():
-                self.spawn(self.do("interrupt"))
+                self.spawn(self.do, "interrupt")
             return True
         if self.session is not None:
             moved = move(self.drive.transcript, key)
@@ -185,7 +193,7 @@ class Deeds:
             return False
         begin = self.to_text.get(canonical(row.action))
         if begin is None:
-            self.spawn(self.do(row.action))
+            self.spawn(self.do, row.action)
         elif (dead := why_dead(canonical(row.action), self.drive.situation())) is not None:
             self.say(dead)
         else:
@@ -288,7 +296,7 @@ class Deeds:
             await self.starting.entered(text)
             return
         if foreign(session):
-            self.drive.say(f"{session.run} is held by {session.owner}: write to it there")
+            self.drive.say(held_elsewhere(session))
             return
         if ended(session):
             await self.starting.continued(session.run, text)
@@ -373,7 +381,7 @@ class Deeds:
 
     def _command_chosen(self, action: str | None) -> None:
         if action is not None:
-            self.spawn(self.do(action))
+            self.spawn(self.do, action)
 
     def close_sheets(self) -> None:
         while isinstance(self.app.screen, Sheet):

@@ -58,7 +58,7 @@ class Drafts:
         known = self._texts.get(self._here)
         self._deeds.drive.composer.set_text(known or "")
         if known is None:
-            self._deeds.spawn(self._load(self._here), aside=True)
+            self._deeds.aside(self._load, self._here)
 
     async def _load(self, key: str) -> None:
         reply = await self._deeds.order(LoadDraft(key=key))
@@ -138,7 +138,7 @@ class Drafts:
         self._saved[key] = text
         # Given at once: what comes after may be the end of the console.
         given = self._deeds.app.backend.submit(SaveDraft(key=key, text=text))
-        self._deeds.spawn(self._put(key, text, given), aside=True)
+        self._deeds.aside(self._put, key, text, given)
 
     async def _put(self, key: str, text: str, given: "Future[Reply]") -> None:
         reply = await asyncio.wrap_future(given)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from app.console.screens.choose import Choose, Row
 from app.console.views.bundled import size_words
 from app.console.views.ink import one_line
+from app.wording import plural
 from coordinator.api import ReadSaid, ReadSaidBefore, SaidBefore, SaidOnce
 from store.vocab import TurnId, TurnSource
 
@@ -41,7 +42,7 @@ class History:
         repository = self._repository()
         if repository not in self._read:
             self._read[repository] = ()
-            self._deeds.spawn(self._load(repository), aside=True)
+            self._deeds.aside(self._load, repository)
         sessions = [one for one in self._deeds.drive.snapshot.sessions if one.repository == repository]
         made_of = (repository, len(self._read[repository]), tuple((one.run, len(one.turns)) for one in sessions))
         if made_of != self._made_of:
@@ -95,7 +96,7 @@ class History:
             if one.whole:
                 self._deeds.drive.composer.recall(one.text)
             else:
-                self._deeds.spawn(self._fetch(one.turn), aside=True)
+                self._deeds.aside(self._fetch, one.turn)
 
     async def _fetch(self, turn: TurnId) -> None:
         place = self._deeds.drive.run_in_view
@@ -119,4 +120,4 @@ def _beside(one: SaidOnce) -> str:
     if not one.whole:
         return size_words(one.bytes)
     lines = one.text.count("\n") + 1
-    return f"{lines} lines" if lines > 1 else ""
+    return plural(lines, "line") if lines > 1 else ""

@@ -65,11 +65,11 @@ class Opening:
         if value is None:
             return
         if value == "whole":
-            self._deeds.spawn(self._whole())
+            self._deeds.spawn(self._whole)
             return
         target = there[int(value)]
         if isinstance(target, FileAt):
-            self._deeds.spawn(self._edit(target))
+            self._deeds.spawn(self._edit, target)
         else:
             self._ask(target)
 
@@ -81,7 +81,7 @@ class Opening:
 
     def _answered(self, link: Link, answer: str | None) -> None:
         if answer == "yes":
-            self._deeds.spawn(self._browse(link))
+            self._deeds.spawn(self._browse, link)
 
     async def _browse(self, link: Link) -> None:
         self._deeds.say(await _browse(link.address))

@@ -71,11 +71,11 @@ class Queueing:
     def _do(self, run: RunId, one: QueuedView, what: str | None) -> None:
         match what:
             case "edit":
-                self._deeds.spawn(self._begin(run, one))
+                self._deeds.spawn(self._begin, run, one)
             case "back":
-                self._deeds.spawn(self._take_back(run, one))
+                self._deeds.spawn(self._take_back, run, one)
             case "withdraw":
-                self._deeds.spawn(self._withdraw(run, one))
+                self._deeds.spawn(self._withdraw, run, one)
             case _:
                 pass
 

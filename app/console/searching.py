@@ -16,6 +16,7 @@ from textual.worker import Worker
 
 from app.console.views.transcript import Place
 from app.console.widgets.transcript import Transcript
+from app.console.workers import begin
 from coordinator.api import Hit, SearchTranscript, TranscriptHits
 from coordinator.textsearch import Needle
 from store.vocab import RunId
@@ -93,7 +94,7 @@ class Searching:
             if lines:
                 at = max(bisect_right(lines, transcript.bottom_line()) - 1, 0)
                 transcript.go_to_line(lines[at], found=True)
-            self._search = self._deeds.app.run_worker(partial(self._look, self._needle), name="search", group="search")
+            self._search = begin(self._deeds.app, partial(self._look, self._needle), name="search", group="search")
         self._tell()
 
     def left(self, kept: bool) -> None:
@@ -112,7 +113,7 @@ class Searching:
         self._forget()
         self._needle = Needle(text)
         self._drive.transcript.mark(self._needle)
-        self._search = self._deeds.app.run_worker(partial(self._look, self._needle), name="search", group="search")
+        self._search = begin(self._deeds.app, partial(self._look, self._needle), name="search", group="search")
         self._go(hit, 1)
 
     def clear(self) -> bool:

@@ -1,6 +1,6 @@
 """What a key does to the session in view: end its turn, rename it, choose its model, let its line go."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from app.console.screens.choose import Choose, Row
@@ -73,11 +73,11 @@ class SessionDeeds:
     async def _details(self, session: SessionView) -> None:
         sheet = Details(session, self._drive.now, self._deeds.app.options.home)
         self._deeds.app.push_screen(sheet, self._on_from_details)
-        self._deeds.spawn(self._deeds.quietly(LookAtProcesses(run=session.run)), aside=True)
+        self._deeds.aside(self._deeds.quietly, LookAtProcesses(run=session.run))
 
     def _on_from_details(self, action: str | None) -> None:
         if action is not None:
-            self._deeds.spawn(self._deeds.do(action))
+            self._deeds.spawn(self._deeds.do, action)
 
     async def _terminal(self, session: SessionView) -> None:
         run, terminal = session.run, self._deeds.app.backend.terminal(session.run)
@@ -92,11 +92,8 @@ class SessionDeeds:
             now = session_of(self._drive.snapshot, run)
             return now is not None and in_flight(now) is not None
 
-        def spawn(work: Coroutine[object, object, None]) -> None:
-            self._deeds.spawn(work, aside=True)
-
         heading = f"{run} {title_of(session)}"
-        self._deeds.app.push_screen(LiveSheet(run, heading, terminal, self._deeds.order, spawn, busy))
+        self._deeds.app.push_screen(LiveSheet(run, heading, terminal, self._deeds.order, self._deeds.aside, busy))
 
     async def _panel(self, session: SessionView) -> None:
         if self._drive.zoomed:
@@ -167,7 +164,7 @@ class SessionDeeds:
 
     def _chosen(self, command: OperatorCommand | None) -> None:
         if command is not None:
-            self._deeds.spawn(self._say_after(command))
+            self._deeds.spawn(self._say_after, command)
 
     async def _say_after(self, command: OperatorCommand) -> None:
         await self._deeds.order_and_say(command)

@@ -12,11 +12,11 @@ from app.console.views.actions import cannot_start
 from app.console.views.attaching import as_text_words, with_brief_words
 from app.console.views.ink import one_line
 from app.wording import money, sentence, why_not
-from coordinator.api import Proposal, Propose, Started, StartRun
+from coordinator.api import LookAtRepository, Proposal, Propose, RepositoryView, Started, StartRun
 from coordinator.standing import parse_all
 from coordinator.terms import PRESETS, Terms, TreeKind
 from store.refusal import Refusal
-from store.vocab import MicroUsd, RefusalReason, RunId
+from store.vocab import MicroUsd, RunId
 
 if TYPE_CHECKING:
     from app.console.deeds import Deeds
@@ -83,13 +83,27 @@ class Starting:
         if not text.strip():
             self._deeds.drive.say("say first what is to be done")
             return
-        problem = cannot_start(self._deeds.drive.snapshot)
-        # A first commit may have been made meanwhile: of that the coordinator is asked.
-        if problem is not None and problem.reason is not RefusalReason.NO_COMMIT:
+        problem = await self._problem()
+        if problem is not None:
             self._deeds.drive.say(sentence(problem))
             return
         self._named = self._deeds.attaching.named()
         await self._propose(text)
+
+    def look_again(self) -> None:
+        """The operator comes to the start form: what kept a session from starting may be mended since."""
+        drive = self._deeds.drive
+        if drive.session is None and cannot_start(drive.snapshot) is not None:
+            self._deeds.aside(self._problem)
+
+    async def _problem(self) -> Refusal | None:
+        """Why no session can start here, as it is now; what is shown of it is looked at again first."""
+        if (shown := cannot_start(self._deeds.drive.snapshot)) is None:
+            return None
+        seen = await self._deeds.order(LookAtRepository())
+        if isinstance(seen, Refusal):
+            return seen
+        return seen.problem if isinstance(seen, RepositoryView) else shown
 
     async def _propose(self, brief: str) -> None:
         drive, wishes, target = self._deeds.drive, self._wishes, self._target
@@ -266,7 +280,7 @@ class Starting:
             return
         self._titles[self._target] = values["title"].strip()
         self._wishes = for_its_agent(wishes, proposal.terms)
-        self._deeds.spawn(self._propose(self._brief))
+        self._deeds.spawn(self._propose, self._brief)
 
 
 def for_its_agent(wishes: Propose, proposed: Terms) -> Propose:

@@ -31,12 +31,12 @@ class Stopping:
         match self._stop_presses.press(self._deeds.app.pressed_at, run):
             # Not awaited: the answer comes when nothing is left, and until then the second press must be heard.
             case Press.FIRST if given is not None:
-                self._deeds.spawn(self._told(given.answer), aside=True)
+                self._deeds.aside(self._told, given.answer)
             case Press.FIRST:
-                self._deeds.spawn(self._ordered(Stop(run=run)), aside=True)
+                self._deeds.aside(self._ordered, Stop(run=run))
             case Press.SECOND:
                 self._deeds.drive.say("killing at once", "grey")
-                self._deeds.spawn(self._ordered(Stop(run=run, kill=True)), aside=True)
+                self._deeds.aside(self._ordered, Stop(run=run, kill=True))
             case Press.HELD:
                 pass
 
@@ -57,7 +57,7 @@ class Stopping:
         if isinstance(screen, StopAllSheet):
             if self._stop_all_presses.press(self._deeds.app.pressed_at, "all") is Press.SECOND:
                 screen.dismiss(None)
-                self._deeds.spawn(self._deeds.quietly(StopAll()), aside=True)
+                self._deeds.aside(self._deeds.quietly, StopAll())
                 self._deeds.drive.say("stopping all", "red")
             return
         dead = why_dead("stop-all", self._deeds.drive.situation())
@@ -82,10 +82,10 @@ class Stopping:
 
     def _quit_answered(self, value: str | None) -> None:
         if value == "leave":
-            self._deeds.spawn(self._leave())
+            self._deeds.spawn(self._leave)
         elif value == "end":
             self._deeds.drive.say("ending all, then quitting", "red")
-            self._deeds.spawn(self._close())
+            self._deeds.spawn(self._close)
 
     async def _leave(self) -> None:
         """Keepers stay with every hold; the next console picks them up."""

@@ -3,9 +3,9 @@
 A task is added or changed on a form, agreed to on a sheet of its terms, and opened as the session that its attempt is.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from app.console.screens.taskform import TaskForm
 from app.console.screens.tasks import TasksSheet
@@ -95,9 +95,9 @@ class Tasking:
                 held = panel is not None and panel.view is not None and bool(panel.view.held)
                 self._do(HoldLine(held=not held), "the line goes on" if held else "the line is kept back")
             case "all-terms":
-                self._spawn(self._propose(()))
+                self._deeds.aside(self._propose, ())
             case "terms":
-                self._spawn(self._propose(marked or ((task.id,) if task is not None else ())))
+                self._deeds.aside(self._propose, marked or ((task.id,) if task is not None else ()))
             case _ if task is not None:
                 self._act_on(verb, task)
 
@@ -105,7 +105,7 @@ class Tasking:
         n = task.id
         match verb:
             case "open":
-                self._spawn(self._open_run(task.runs[-1]), aside=False)
+                self._deeds.spawn(self._open_run, task.runs[-1])
             case "edit":
                 self._edit(task)
             case "hold":
@@ -126,14 +126,8 @@ class Tasking:
             case _:
                 pass
 
-    def _spawn(self, work: Coroutine[Any, Any, None], *, aside: bool = True) -> None:
-        self._deeds.spawn(work, aside=aside)
-
     def _do(self, command: OperatorCommand, done: str) -> None:
-        async def do() -> None:
-            await self._order(command, done)
-
-        self._spawn(do())
+        self._deeds.aside(self._order, command, done)
 
     async def _order(self, command: OperatorCommand, done: str) -> bool:
         reply = await self._deeds.order(command)
@@ -192,7 +186,7 @@ class Tasking:
             self._look()
             self._say(f"{tasks_words(reply.tasks)} in line: s shows the terms", "grey")
             # Once the form has gone: the terms are the next thing to look at.
-            self._deeds.app.call_later(lambda: self._spawn(self._propose(reply.tasks)))
+            self._deeds.app.call_later(lambda: self._deeds.aside(self._propose, reply.tasks))
         return ""
 
     def _edit(self, task: TaskView) -> None:
@@ -212,7 +206,7 @@ class Tasking:
         self._look()
         if touches_terms(order):
             self._say(f"task {task.id} is changed: s shows its new terms", "grey")
-            self._deeds.app.call_later(lambda: self._spawn(self._propose((task.id,))))
+            self._deeds.app.call_later(lambda: self._deeds.aside(self._propose, (task.id,)))
         else:
             self._say(f"task {task.id} is changed", "grey")
         return ""
@@ -237,7 +231,7 @@ class Tasking:
         panel = self._panel
         first = proposals.proposals[0].terms.task
         if chosen == AGREE:
-            self._spawn(self._agree(proposals))
+            self._deeds.aside(self._agree, proposals)
         elif chosen == EDIT and panel is not None:
             task = next((one for one in panel.tasks if one.id == first), None)
             if task is not None:

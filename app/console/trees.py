@@ -65,15 +65,15 @@ class Trees:
             case None:
                 return
             case "shell":
-                self._deeds.spawn(self._shell(view), aside=True)
+                self._deeds.aside(self._shell, view)
             case "check":
                 order = CheckAgain(run=view.run)
                 said = f"the checks of {view.run} run again"
-                self._deeds.spawn(self._check(order, said), aside=True)
+                self._deeds.aside(self._check, order, said)
             case Disposal.DISCARD:
                 self._ask_again(view)
             case _:
-                self._deeds.spawn(self._dispose(DisposeOfTree(run=view.run, how=Disposal(chosen))), aside=True)
+                self._deeds.aside(self._dispose, DisposeOfTree(run=view.run, how=Disposal(chosen)))
 
     def _ask_again(self, view: TreeView) -> None:
         """The row that is lit first discards nothing."""
@@ -89,7 +89,7 @@ class Trees:
     def _sure(self, view: TreeView, chosen: str | None) -> None:
         if chosen in ("discard", "all"):
             order = DisposeOfTree(run=view.run, how=Disposal.DISCARD, ignored=chosen == "all")
-            self._deeds.spawn(self._dispose(order), aside=True)
+            self._deeds.aside(self._dispose, order)
 
     async def _dispose(self, order: DisposeOfTree) -> None:
         reply = await self._deeds.order(order)

@@ -70,7 +70,7 @@ class Viewing:
         if session is not None and self._page_of == session.run and not self._to_the_end:
             events, dropped = self._deeds.app.backend.drain(session.run)
             if dropped and not self._deeds.drive.transcript.goes_on:
-                self._deeds.spawn(self._read_page(session.run), aside=True)
+                self._deeds.aside(self._read_page, session.run)
             elif events:
                 self._deeds.drive.transcript.feed(events)
         screen = self._deeds.app.screen
@@ -98,7 +98,7 @@ class Viewing:
             return  # it stands on a screen that nobody looks at
         if self._deeds.drive.run_in_view == run and self._deeds.drive.is_current and not self._deeds.away:
             self._visited = True
-            self._deeds.spawn(self._deeds.quietly(Seen(run=run)), aside=True)
+            self._deeds.aside(self._deeds.quietly, Seen(run=run))
 
     # ------------------------------------------------------------------------------------------------ session in view
 
@@ -122,7 +122,7 @@ class Viewing:
         self._deeds.completing.edited()
         if session is not None:
             self._deeds.drive.transcript.show(session, None)
-            self._deeds.spawn(self._read_page(session.run), aside=True)
+            self._deeds.aside(self._read_page, session.run)
         self._deeds.drive.paint()
         if focus and self._deeds.drive.focus_place is not Where.KEYS:
             composer.focus()

@@ -32,13 +32,13 @@ class WaitingList:
 
     def _chosen(self, one: Waiting | None) -> None:
         if one is not None:
-            self._deeds.spawn(self._deeds.answering.go_to(one))
+            self._deeds.spawn(self._deeds.answering.go_to, one)
 
     def _put_away(self, one: Waiting) -> None:
         if one.decision is not None and one.run is not None:
-            self._deeds.spawn(self._order(DismissDecision(run=one.run, decision=one.decision)))
+            self._deeds.spawn(self._order, DismissDecision(run=one.run, decision=one.decision))
         elif one.item is not None:
-            self._deeds.spawn(self._order(Acknowledge(item=one.item)))
+            self._deeds.spawn(self._order, Acknowledge(item=one.item))
 
     async def _order(self, command: Acknowledge | DismissDecision) -> None:
         await self._deeds.order_and_say(command)

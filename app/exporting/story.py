@@ -91,9 +91,8 @@ def cut(text: str) -> str:
     if len(text) <= LONGEST:
         return text
     left = len(text) - LONGEST
-    return (
-        f"{text[: LONGEST - TAIL]}\n(… {left} characters are left out here; the JSON lines have them …)\n{text[-TAIL:]}"
-    )
+    told = f"{wording.plural(left, 'character')} {'is' if left == 1 else 'are'} left out here"
+    return f"{text[: LONGEST - TAIL]}\n(… {told}; the JSON lines have all of it …)\n{text[-TAIL:]}"
 
 
 # ------------------------------------------------------------------------------------------------------ the beginning
@@ -222,7 +221,7 @@ class _Telling:
         if turn.text:
             yield Quote(who=f"{turn.operator or 'operator'}, {moment(turn.recorded_at)}", text=cut(turn.text))
         for image in self._attached.get(turn.id, ()):
-            yield Note(text=f"attached: {image.name} ({image.media_type.value}, {image.size} bytes)")
+            yield Note(text=f"attached: {image.name} ({image.media_type.value}, {wording.plural(image.size, 'byte')})")
         if turn.preamble:
             yield Fold(line="What Footplate added", parts=(("", cut(turn.preamble)),))
         if view.failure is not None:
@@ -285,7 +284,8 @@ def _measures(turn: Turn) -> str:
         parts.append(f"{wording.turn_money(view)} USD")
     if turn.input_tokens is not None or turn.output_tokens is not None:
         cached = f" (+{_count(turn.cache_read_tokens)} cached)" if turn.cache_read_tokens else ""
-        parts.append(f"{_count(turn.input_tokens)}{cached} tokens in, {_count(turn.output_tokens)} out")
+        tokens = wording.noun(turn.input_tokens or 0, "token")
+        parts.append(f"{_count(turn.input_tokens)}{cached} {tokens} in, {_count(turn.output_tokens)} out")
     if turn.duration_ms is not None:
         parts.append(wording.age(turn.duration_ms) if turn.duration_ms >= 10_000 else wording.seconds(turn.duration_ms))
     return ", ".join(parts)

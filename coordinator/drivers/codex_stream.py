@@ -259,7 +259,8 @@ def _span(window: Json, reached: str) -> str:
     minutes = whole(window, "windowDurationMins")
     if not minutes:
         return reached or "limit"
-    return f"{minutes // 1440} days" if minutes >= 2880 else f"{max(1, minutes // 60)} hours"
+    hours = max(1, minutes // 60)
+    return f"{minutes // 1440} days" if minutes >= 2880 else f"{hours} hours" if hours > 1 else "1 hour"
 
 
 def _error(held: Held, params: Json, out: Out) -> bool:

@@ -65,9 +65,8 @@ async def read(desk: Desk, command: ReadQueue) -> QueueView:
     around = await _around(desk, found)
     shown = tuple(_with_wait(view, row, found, around) for view, row in zip(found.views, found.rows, strict=True))
     wanted = sum(n for state, n in found.counts.items() if command.ended or state not in _ENDED)
-    return QueueView(
-        tasks=shown, counts=found.counts, held=found.kept_back, agents=found.agents, more=wanted > len(shown)
-    )
+    more = command.task is None and wanted > len(shown)
+    return QueueView(tasks=shown, counts=found.counts, held=found.kept_back, agents=found.agents, more=more)
 
 
 def _read(tx: Tx, desk: Desk, command: ReadQueue) -> _Read:
@@ -108,7 +107,10 @@ def _dry(tx: Tx, desk: Desk, rows: Iterable[Task], facts: Mapping[TaskId, claims
 
 
 def _rows(tx: Tx, command: ReadQueue) -> list[Task]:
-    """Needing the operator, at work, in line, ended: as many as are asked for."""
+    """Needing the operator, at work, in line, ended: as many as are asked for; or the one that is."""
+    if command.task is not None:
+        named = tasks.get(tx, command.task)
+        return [] if named is None else [named]
     found: list[Task] = []
     for state in (TaskState.NEEDS_OPERATOR, TaskState.WORKING):
         found += tasks.listing(tx, states=[state], limit=max(0, command.limit - len(found)))

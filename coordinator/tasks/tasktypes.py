@@ -214,6 +214,8 @@ class ReadQueue:
 
     limit: int = 500
     ended: bool = True
+    task: TaskId | None = None
+    """This one alone, in whatever state; none in the answer where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

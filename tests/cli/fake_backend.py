@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 
 from coordinator.api import (
+    AttentionView,
     BudgetView,
     ConsoleSnapshot,
     DecisionView,
@@ -116,6 +117,7 @@ class FakeBackend:
         self._feed: list[FeedEvent] = []
         self.page: tuple[FeedEvent, ...] = ()
         self.dropped = 0
+        self.attention: tuple[AttentionView, ...] = ()
         self.commands: list[OperatorCommand] = []
         self.effects: dict[type, Callable[[FakeBackend, OperatorCommand], Reply | None]] = {}
         self.beats = 0
@@ -144,7 +146,7 @@ class FakeBackend:
 
     def snapshot(self) -> ConsoleSnapshot:
         with self._lock:
-            return ConsoleSnapshot(now=NOW, operator="Mara", sessions=(self._session,))
+            return ConsoleSnapshot(now=NOW, operator="Mara", sessions=(self._session,), attention=self.attention)
 
     def submit(self, command: OperatorCommand) -> "Future[Reply]":
         self.commands.append(command)

@@ -129,6 +129,7 @@ def test_on_a_terminal_one_enter_agrees(tmp_path: Path) -> None:
                 ["-m", "app.main", "extend", "1", "--turns", "5"],
                 cwd=str(ROOT),
                 env={**environment(run.home), "TERM": "xterm"},
+                dimensions=(24, 160),
                 timeout=20,
                 encoding="utf-8",
             )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from coordinator.custody.client import read_cookie
 from coordinator.supervisor import kin
+from coordinator.supervisor.kernel import kernel
 from tests.cli.running import footplate
 from tests.cli.test_elsewhere import held
 from tests.cli.test_from_inside import allow, rows, tool
@@ -15,10 +16,10 @@ from tests.cli.test_from_inside import allow, rows, tool
 def started_with(secret: bytes) -> list[str]:
     """Every process of this machine whose arguments or environment have it."""
     found = []
-    for pid in kin.all_pids():
+    for pid in kernel.all_pids():
         for file in ("cmdline", "environ"):
-            if secret in kin.read(f"/proc/{pid}/{file}", 8 << 20):
-                found.append(f"{file} of {pid}: {kin.name(pid)}")
+            if secret in kernel.read(f"/proc/{pid}/{file}", 8 << 20):
+                found.append(f"{file} of {pid}: {kernel.name(pid)}")
     return found
 
 
@@ -30,7 +31,7 @@ def test_the_cookie_is_in_no_argument_environment_ledger_log_or_answer(tmp_path:
         cookie = (read_cookie(folder) or "").encode()
         assert len(cookie) >= 32
         tree = [hold.keeper_pid, hold.supervisor_pid, hold.agent_pid, run.process.pid]
-        assert all(pid and kin.name(pid) for pid in tree)
+        assert all(pid and kernel.name(pid) for pid in tree)
         assert {one.pid for one in kin.descendants(hold.agent_pid or 0)}, "a tool of the agent's runs as well"
         assert started_with(cookie) == []
         # What can be found is found: the nonce is where the cookie must not be.

@@ -14,6 +14,7 @@ import pytest
 
 from app import wording, wording_tasks
 from app.cli import tasklist, taskterms
+from app.cli.columns import rendered
 from app.cli.exits import Leave, outcome_of
 from app.cli.program import run
 from app.cli.queueleft import left_of
@@ -179,12 +180,11 @@ def test_text_of_others_is_text_in_every_line(name: str, capsys: pytest.CaptureF
     tasks = [view(n, waits, waits_facts=facts, **of) for n, waits in enumerate(Waits, start=1)]
     tasks += [view(90, state=TaskState.NEEDS_OPERATOR, reason=one, detail=facts, **of) for one in TaskReason]
     tasks.append(view(99, state=TaskState.WORKING, owner=said, runs=(RunId(4),), **of))
-    for wide in (True, False):
-        for row in tasklist.rows(tasks, NOW, wide=wide, ascii=False):
-            assert len(lines("  ".join(row))) == 1
+    for row in tasklist.rows(tasks, NOW, ascii=False):
+        assert len(lines("  ".join(row))) == 1
     for one in tasks:
-        beside = sum(len(lines(row)) for row in tasklist.lines_of(one, NOW))
-        assert beside == len(tasklist.lines_of(one, NOW))
+        facts_ = tasklist.facts_of(one, NOW)
+        assert sum(len(lines(row)) for row in facts_) == len(facts_)
     terms = series_terms(model=said, repository=said, paths=(said,), setup=said, checks=(said,), agent=said, mode=said)
     before = series_terms(paths=("a",))
     moved = ("paths", "agent", "model", "repository", "mode")
@@ -198,9 +198,12 @@ def test_text_of_others_is_text_in_every_line(name: str, capsys: pytest.CaptureF
 def test_on_a_narrow_terminal_a_task_is_still_one_row() -> None:
     long = view(7, Waits.NEED, needs=(3,), waits_facts={"task": 3}, title="x" * 90, repository="/a/" + "b" * 90)
     late = replace(long, state=TaskState.NEEDS_OPERATOR, reason=TaskReason.NOTHING_RECORDED, budget=MicroUsd(9))
-    rows = tasklist.rows([long, late], NOW, wide=False, ascii=True)
-    assert max(sum(map(len, row)) + 2 * (len(row) - 1) for row in rows) <= 80
+    rows = tasklist.rows([long, late], NOW, ascii=True)
     assert [row[-1] for row in rows] == ["after 3", "no trace of work"]
+    for width in (40, 60, 80, 120):
+        head, *shown = rendered(rows, tasklist.COLUMNS, width)
+        assert max(map(len, (head, *shown))) <= width and len(shown) == 2
+        assert "needs you" in shown[1] and "…" in shown[1] and (width == 40 or "no trace" in shown[1])
 
 
 def listed(home: Path) -> dict[int, dict[str, Any]]:
@@ -309,7 +312,7 @@ def test_ten_thousand_tasks_come_in_together_and_are_seen_a_few_at_a_time(home: 
     assert done.code == 0 and done.out.startswith("Tasks 1–10000 are in line.\nTasks 1–10000: The practice agent may")
     assert len(done.out.splitlines()) < 20, "what is the same is said once"
     told = queue(home, "ls", "--limit", "3").out.splitlines()
-    assert [one.split()[1] for one in told[:3]] == ["1", "2", "3"]
+    assert [one.split()[1] for one in told[1:4]] == ["1", "2", "3"]
     assert told[-1] == "10000 wait (3 shown; --limit N shows more)"
     assert "It waits until task 9999 is done." in queue(home, "show", "10000").out
 
@@ -363,8 +366,10 @@ def test_the_line_is_worked_through_in_its_order_and_what_is_added_meanwhile_too
         assert started["title"] == "first"
         assert queue(home, "add", ASKS, "--title", "asks", *PRACTICE).code == 0
         asked = line_.saw("decision", kind="question")
-        first = queue(home, "ls").out.splitlines()[0]
-        assert first.startswith("◆  3") and "asks you" in first and f"footplate answer {asked['id']} CHOICE" in first
+        head, first, *others = queue(home, "ls").out.splitlines()
+        assert head.split() == ["task", "title", "repository", "agent", "state", "ago", "spent", "now"]
+        assert first.split()[:2] == ["◆", "3"] and "asks you" in first and f"question {asked['id']}" in first
+        assert f"Answer one with: footplate answer {asked['id']} CHOICE" in others
         line_.type(f"answer {asked['id']} blue")
         assert line_.code() == 0
         ended = line_.events("ended")

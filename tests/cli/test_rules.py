@@ -27,7 +27,8 @@ def test_rules_are_kept_listed_and_taken_out(tmp_path: Path) -> None:
         {"text": "deny edit docs/**", "repository": "", "agent": "claude"},
     ]
     shown = rules("ls").out.splitlines()
-    assert len(shown) == 2 and "everywhere" in shown[1] and "claude" in shown[1]
+    assert shown[0].split() == ["number", "rule", "where", "agent"]
+    assert len(shown) == 3 and "everywhere" in shown[2] and "claude" in shown[2]
     assert "pytest -q" in rules("rm", "1").out
     assert [one["text"] for one in json.loads(rules("--json").out)["rules"]] == ["deny edit docs/**"]
 

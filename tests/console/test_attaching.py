@@ -66,7 +66,7 @@ def test_which_words_name_an_image(text: str, named: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 1023, 1024, 120 * 1024, 1024 * 1024 - 1, 5 * 1024 * 1024])
 def test_a_size_is_said_in_its_unit(size: int) -> None:
-    expected = {0: "0 bytes", 1: "1 bytes", 1023: "1023 bytes", 1024: "1 KiB", 122_880: "120 KiB"}
+    expected = {0: "0 bytes", 1: "1 byte", 1023: "1023 bytes", 1024: "1 KiB", 122_880: "120 KiB"}
     assert size_of(size) == expected.get(size, "1024 KiB" if size < 1024 * 1024 else "5.0 MiB")
 
 

@@ -215,7 +215,7 @@ async def test_what_another_console_s_agent_asks_is_said_with_where_to_answer() 
     theirs = make_session(4, "theirs", owner="mara's other console", group=Group.NEEDS_YOU, decisions=(asked,))
     async with console(make_snapshot(make_session(1), theirs)) as (app, pilot, _):
         await alone(app, pilot, "ctrl+o")
-        said = "Run 4 is held by another console: answer there, or footplate answer 11 1"
+        said = "4 is held by mara's other console: answer there, or footplate answer 11 1 in a shell"
         assert app.drive.said.text == said and app.drive.run_in_view == 4 and not app.drive.card.shown
 
 

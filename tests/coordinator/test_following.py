@@ -2,11 +2,14 @@
 another process settled."""
 
 import asyncio
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
-from coordinator import closing, stuck
-from coordinator.api import Finish, Said, Say
+import pytest
+
+from coordinator import closing, snapshots, stuck
+from coordinator.api import Finish, LookAtRepository, RepositoryView, Said, Say
 from coordinator.custody import spoolfile
 from coordinator.custody.client import fence_by_socket
 from coordinator.custody.processes import carriers
@@ -15,8 +18,8 @@ from store.db import write_ledger
 from store.refusal import Refusal
 from store.runs import Run
 from store.verify import verify
-from store.vocab import CustodyState, EndReason, RunId, RunOutcome, TurnState
-from tests.coordinator.held import QUICK, holding, script
+from store.vocab import CustodyState, EndReason, RefusalReason, RunId, RunOutcome, TurnState
+from tests.coordinator.held import QUICK, holding, repository, script
 from tests.coordinator.test_adopt import Killed
 from tests.coordinator.weather import working
 from tests.waiting import eventually
@@ -83,3 +86,58 @@ async def test_what_another_process_settled_is_no_longer_shown_as_ending(tmp_pat
         assert (view.outcome, view.reason) == (RunOutcome.INTERRUPTED, EndReason.ORPHANED)
         assert view.receipt is not None and view.ending is None
         assert carriers(session.nonce) == [] and await held.coordinator.house.ledger.read(verify) is None
+
+
+@pytest.mark.parametrize("asked", [False, True])
+async def test_where_none_could_start_one_can_after_the_first_commit(tmp_path: Path, asked: bool) -> None:
+    """Noticed by who comes by each second, without being asked; and at once by who asks."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    slow = replace(QUICK, command_poll=3600.0)
+    async with holding(tmp_path, timing=slow if asked else QUICK) as held:
+
+        def problem() -> RefusalReason | None:
+            seen = held.coordinator.snapshot().repository
+            return None if seen is None or seen.problem is None else seen.problem.reason
+
+        await eventually(lambda: problem() is RefusalReason.NOT_A_REPOSITORY)
+        for arguments, then in (
+            (("git", "init", "-q", "-b", "main"), RefusalReason.NO_COMMIT),
+            (None, None),
+        ):
+            if arguments is None:
+                await asyncio.to_thread(repository, tree)
+            else:
+                await asyncio.to_thread(subprocess.run, arguments, cwd=tree, check=True)
+            if asked:
+                seen = await held.do(LookAtRepository())
+                assert isinstance(seen, RepositoryView)
+                assert (seen.problem.reason if seen.problem else None) is then
+            await eventually(lambda then=then: problem() is then)
+        seen = held.coordinator.snapshot().repository
+        assert seen is not None and seen.branch == "main" and seen.head
+
+
+async def test_where_nothing_moves_git_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tree").mkdir()
+    looks: list[Path] = []
+    look = snapshots.repository_view
+
+    async def counted(path: Path) -> RepositoryView:
+        looks.append(path)
+        return await look(path)
+
+    monkeypatch.setattr(snapshots, "repository_view", counted)
+    async with holding(tmp_path) as held:
+        polls: list[int] = []
+        none = held.coordinator.snapshots.look_where_none_can_start
+
+        async def polled() -> None:
+            await none()
+            polls.append(len(looks))
+
+        monkeypatch.setattr(held.coordinator.snapshots, "look_where_none_can_start", polled)
+        await eventually(lambda: polls and polls[-1] >= 2)  # when it was opened, and once more
+        before = len(polls)
+        await eventually(lambda: len(polls) > before + 3)
+        assert len(looks) == 2

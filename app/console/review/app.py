@@ -3,11 +3,14 @@
 import app.console.before_textual  # noqa: F401, I001  (sets what textual reads at import)
 
 import gc
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 from textual.screen import Screen
 
+from app.wording import plural
+from app.console.workers import begin
 from app.console.clipboard import copy_text
 from app.console.options import ConsoleOptions
 from app.console.review.screen import Review
@@ -69,12 +72,12 @@ class ReviewApp(TerminalApp):
 
     def copy_to_clipboard(self, text: str) -> None:
         self._clipboard = text
-        self.run_worker(self._copy(text), group="copy")
+        begin(self, partial(self._copy, text), group="copy")
 
     async def _copy(self, text: str) -> None:
         how = await copy_text(text, self.copy_by_terminal)
         lines = text.count("\n") + 1
-        self.say(f"copied {lines} {'line' if lines == 1 else 'lines'} ({how})")
+        self.say(f"copied {plural(lines, 'line')} ({how})")
 
     def say(self, words: str) -> None:
         screen = self.screen

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from app.console import workers
 from app.console.screens.choose import Choose, Row
 from app.console.screens.fields import Field, Fields
 from app.console.views.ink import one_line
@@ -43,7 +45,7 @@ def begin(review: "Review", runs: tuple[RunId, ...]) -> None:
         if values is not None and values["path"].strip():
             path = Path(values["path"].strip()).expanduser()
             review.say(f"exporting {what} …", "grey")
-            review.run_worker(_export(review, runs, form, path), group="export")
+            workers.begin(review, partial(_export, review, runs, form, path), group="export")
 
     review.app.push_screen(Choose(f"Export {what} as", rows), chosen)
 

@@ -9,7 +9,7 @@ from app.console.views.review_facts import Fact, decision_of_request
 from app.console.views.standing import title_of
 from app.console.views.transcript import Place
 from app.console.views.transcript_turns import DecisionBlock
-from app.wording import sentence
+from app.wording import noun, sentence
 from app.wording_review import piece_kind
 from coordinator.api import Hit, ReadChanges, ReadDiff, ReadWhole, Reply
 from coordinator.keptchanges import kept, kept_diff
@@ -38,7 +38,8 @@ class Text(Reading):
     def rows(self) -> tuple[Line, ...]:
         rows = [(Span(row),) for row in wrap(literal(self._text, newlines=True), self.room)]
         if self._left_out:
-            rows.append((Span(f"{self._left_out:,} more characters: an export has all of them", "grey"),))
+            left = f"{self._left_out:,} {noun(self._left_out, 'more character')}"
+            rows.append((Span(f"{left}: an export has all of it", "grey"),))
         return tuple(rows)
 
 

@@ -7,18 +7,20 @@ import app.console.before_textual  # noqa: F401, I001  (sets what textual reads 
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 
+from app.console.workers import begin
 from app.console.review.asking import Ask
 from app.console.review.lists import ListPane
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import Line
 from app.console.views.review_rows import hit_line, hits_head, run_line, runs_head, spend_head, spend_line
-from app.wording import plural
+from app.wording import noun, plural
 from app.wording_review import BY, SORTS, spend_sum
 from coordinator.review import reading
 from coordinator.review.types import RunFilter, RunRow, RunsPage, SearchHit, SearchPage, Sort, SpendBy, SpendRow
@@ -124,9 +126,9 @@ class Listing(Vertical):
         count = len(self.here.items)
         match self.mode:
             case "runs":
-                return f"{count:,}{more} {'run' if count == 1 else 'runs'}, {SORTS[self.sort]}"
+                return f"{count:,}{more} {noun(count, 'run')}, {SORTS[self.sort]}"
             case "hits":
-                return f"{count:,}{more} {'place' if count == 1 else 'places'}, newest first"
+                return f"{count:,}{more} {noun(count, 'place')}, newest first"
             case _:
                 return f"money {BY[self.by]}"
 
@@ -174,7 +176,7 @@ class Listing(Vertical):
 
     def reload(self, *, after: float = 0.0) -> None:
         """Read the list anew. Whatever was being read for another one is given up."""
-        self.run_worker(self._read(after), group="list", exclusive=True)
+        begin(self, partial(self._read, after), group="list", exclusive=True)
 
     async def _read(self, after: float) -> None:
         await asyncio.sleep(after)
@@ -221,7 +223,7 @@ class Listing(Vertical):
         """Read the next page, where there is one."""
         if self._more is not None and not self._reading_on:
             self._reading_on = True
-            self.run_worker(self._read_on(), group="list", exclusive=True)
+            begin(self, self._read_on, group="list", exclusive=True)
 
     def to_end(self) -> None:
         """To the last row there is, reading on until it is here."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from app.console.keys import Where
 from app.console.screens.reading import Help
 from app.console.scrolling import move, to_copy
+from app.console.workers import begin
 
 if TYPE_CHECKING:
     from app.console.review.screen import Review
@@ -108,7 +109,7 @@ class Presses:
             case "full_stop" | "comma":
                 review.say("nothing is replayed: r begins it")
             case "o":
-                review.run_worker(review.jumps.whole(), group="looking")
+                begin(review, review.jumps.whole, group="looking")
             case "d":
                 review.jumps.changes()
             case "question_mark":

@@ -11,6 +11,7 @@ from textual.timer import Timer
 from app.console.review.asking import Ask
 from app.console.review.pane import RunPane
 from app.console.views.transcript import Place
+from app.console.workers import begin
 from coordinator.api import FeedEvent, ReadTranscript, TranscriptPage
 from coordinator.review import places, reading, replaying
 from coordinator.review.replaying import Playing, Timeline
@@ -147,7 +148,7 @@ class Replay:
         self._since = self._monotonic()
         if self._more and not self._reading and len(self._line.moments) - playing.shown < AHEAD:
             self._reading = True
-            self._pane.run_worker(self._read_on(), group="replay")
+            begin(self._pane, self._read_on, group="replay")
         if self._over(playing):
             # What is known only after the last event: how its turn ended, how the run did.
             self._pane.transcript.update_session(self._page.session)

@@ -8,11 +8,13 @@ import app.console.before_textual  # noqa: F401, I001  (sets what textual reads 
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
 from textual.app import ComposeResult
 
+from app.console.workers import begin
 from app.console.keys import Key
 from app.console.review import exporting
 from app.console.review.jumps import Jumps
@@ -30,7 +32,7 @@ from app.console.views.review_rows import review_hints
 from app.console.widgets.lines import Lines
 from app.console.widgets.searchline import SearchLine
 from app.console.widgets.transcript import Transcript
-from app.wording import plural, sentence, short_path
+from app.wording import noun, plural, sentence, short_path
 from app.wording_review import ledger_day
 from coordinator.api import ReadTranscript, SearchTranscript, TranscriptPage
 from coordinator.review import filters, reading
@@ -122,7 +124,7 @@ class Review(Sheet[None]):
         self.list.here.focus()
         self.pane.clear("opening the ledger …")
         self.paint()
-        self.run_worker(self._open(), group="open")
+        begin(self, self._open, group="open")
 
     async def on_unmount(self) -> None:
         source, self._source = self._source, None
@@ -173,7 +175,7 @@ class Review(Sheet[None]):
             self.end_replay()
             self.pane.clear("choose a run" if self.list.here.items else "")
             return
-        self.run_worker(self._read_run(run, after, hit), group="run", exclusive=True)
+        begin(self, partial(self._read_run, run, after, hit), group="run", exclusive=True)
 
     async def _read_run(self, run: RunId, after: float, hit: SearchHit | None) -> None:
         await asyncio.sleep(after)
@@ -197,7 +199,7 @@ class Review(Sheet[None]):
             await self.jumps.to_hit(hit)
 
     def _need(self, asked: ReadTranscript) -> None:
-        self.run_worker(self._read_page(asked), group="pages")
+        begin(self, partial(self._read_page, asked), group="pages")
 
     async def _read_page(self, asked: ReadTranscript) -> None:
         page = await self.ask(lambda tx: reading.feed(tx, asked))
@@ -333,7 +335,7 @@ class Review(Sheet[None]):
     def take(self) -> None:
         """Enter: the run alone, its conversation unless another part was chosen; or where this stands."""
         if not self.in_list:
-            self.run_worker(self.jumps.from_here(), group="jump", exclusive=True)
+            begin(self, self.jumps.from_here, group="jump", exclusive=True)
             return
         run = self.list.run
         if run is None:
@@ -388,7 +390,7 @@ class Review(Sheet[None]):
         if page is None or not page.session.turns:
             self.say("there is nothing to replay here")
             return
-        self.run_worker(self._begin_replay(page), group="jump", exclusive=True)
+        begin(self, partial(self._begin_replay, page), group="jump", exclusive=True)
 
     async def _begin_replay(self, page: RunPage) -> None:
         turn = self.pane.turns.chosen if self.pane.part == "turns" and not self.in_list else None
@@ -413,7 +415,7 @@ class Review(Sheet[None]):
         async def look() -> None:
             await act()
 
-        self.run_worker(look(), group="looking")
+        begin(self, look, group="looking")
 
     # --------------------------------------------------------------------------------------------------------- painting
 
@@ -455,7 +457,8 @@ class Review(Sheet[None]):
             return sides(left, (Span("read only ", "grey"),), width)
         told = plural(sizes.runs, "run")
         if width >= 100 and sizes.oldest is not None and sizes.newest is not None:
-            told += f", {sizes.events:,} events, {ledger_day(sizes.oldest)} to {ledger_day(sizes.newest)}"
+            told += f", {sizes.events:,} {noun(sizes.events, 'event')}"
+            told += f", {ledger_day(sizes.oldest)} to {ledger_day(sizes.newest)}"
         return sides(left, (Span(f"{told}, read only ", "grey"),), width)
 
     def paint_status(self) -> None:

@@ -22,7 +22,7 @@ def hold_rows(snapshot: ConsoleSnapshot, now: Millis, width: int, glyphs: Glyphs
     for session in sessions[:most]:
         told = doing(snapshot, session, now, ticking=False)
         left: Line = (glyph_of(session, glyphs), Span(f" {session.run:<3} ", "grey"), Span(title_of(session), "text"))
-        processes = f"{len(session.processes)} processes  " if session.processes else ""
+        processes = f"{plural(len(session.processes), 'process', 'processes')}  " if session.processes else ""
         background = sum(1 for task in session.background if task.state == "running")
         beside = f"{background} in background  " if background else ""
         rows.append(sides(left, (Span(f"  {processes}{beside}", "grey"), Span(told.text or "idle", told.ink)), width))

@@ -7,6 +7,7 @@ pager, a diff tool) is somebody else's, who may not be there.
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from textual import events
@@ -28,6 +29,7 @@ from app.console.views.layout import NARROW
 from app.console.views.standing import session_of
 from app.console.widgets.lines import Lines
 from app.console.widgets.patchview import PatchView
+from app.console.workers import begin
 from app.wording import sentence
 from coordinator.api import (
     Changes,
@@ -159,7 +161,7 @@ class ChangesSheet(Sheet[None]):
         self._version += 1
         if not self._listing:
             self._listing = True
-            self.run_worker(self._read_list())
+            begin(self, self._read_list)
 
     async def _read_list(self) -> None:
         try:
@@ -197,7 +199,7 @@ class ChangesSheet(Sheet[None]):
             self.view.show(PatchLines((), (), ()), keep=False)
         elif not self._reading:
             self._reading = True
-            self.run_worker(self._read_lines())
+            begin(self, self._read_lines)
 
     async def _read_lines(self) -> None:
         try:
@@ -291,13 +293,13 @@ class ChangesSheet(Sheet[None]):
         elif changes is None or file is None:
             self._said("there is nothing to open")
         elif key == "P":
-            self.run_worker(self._page(self._outside))
+            begin(self, partial(self._page, self._outside))
         elif key == "o":
-            self.run_worker(self._outside.edit(changes, file, self.view.number))
+            begin(self, partial(self._outside.edit, changes, file, self.view.number))
         elif changes.source is ChangesFrom.KEPT:
             self._said("what was kept is one text: a diff tool needs two files; P shows it")
         else:
-            self.run_worker(self._outside.compare(changes, file))
+            begin(self, partial(self._outside.compare, changes, file))
 
     async def _page(self, outside: Outside) -> None:
         reply = await self._read(ReadDiff(run=self.run, turn=self.turn))

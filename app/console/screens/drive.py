@@ -20,17 +20,17 @@ from app.console.views.away import Away, away_lines
 from app.console.views.bars import (
     beside_title,
     console_title,
-    general_words,
     narrow_strip,
     queue_lines,
     rule_line,
     said_lines,
     session_title,
     state_line,
+    status_lines,
 )
 from app.console.views.ending import ended_lines, ending_lines
 from app.console.views.glyphs import Glyphs
-from app.console.views.ink import Line, Span, cut, one_line
+from app.console.views.ink import Line, Span, one_line
 from app.console.views.layout import NARROW, RICH, Columns, columns
 from app.console.views.lists import list_cells, list_picture
 from app.console.views.panel import panel_lines
@@ -45,7 +45,7 @@ from app.console.widgets.searchline import SearchLine
 from app.console.widgets.sessions import SessionList, SessionTitle
 from app.console.widgets.terms import TermsBar
 from app.console.widgets.transcript import Transcript
-from app.wording import age, trouble_words
+from app.wording import age
 from coordinator.api import ConsoleSnapshot, Group, Proposal, SessionView
 from store.vocab import DecisionId, Millis, RunId
 
@@ -81,6 +81,7 @@ class Drive(Screen[None]):
         self.on_key_in_keys: Callable[[str], bool] = lambda key: False
         """What a key in the keys focus does; set by the app."""
         self.on_shown: Callable[[], None] = lambda: None
+        self.on_writing: Callable[[], None] = lambda: None
         self.writing_words: Callable[[], str] = lambda: ""
         """What Enter would do with what stands in the composer; set by the app."""
         self.title_bar = Lines(id="title", grows=False)
@@ -403,7 +404,7 @@ class Drive(Screen[None]):
         if session is None:
             return "What is to be done?"
         if foreign(session):
-            return "held by another console: write to it there"
+            return "held by another console"  # by whom, the row below says: a placeholder is read as markup
         if ended(session):
             if self.focus_place is Where.KEYS:
                 return "Ended: i says how to go on, s begins a new one"
@@ -415,26 +416,11 @@ class Drive(Screen[None]):
         self.rule.put((rule_line(self.centre_width, self.unread, self.glyphs),))
 
     def paint_status(self) -> None:
-        width = (self.size.width or self.app.size.width) - 2
-        session = self.session
-        row: Line
+        width, most = (self.size.width or self.app.size.width) - 2, 3 if self.tall >= 24 else 2
         if self.said.text:
-            self.status.put(said_lines(self.said, width, 3 if self.tall >= 24 else 2))
-            return
-        if writing := self.writing_words():
-            # Before all else: it must be known before Enter.
-            row = (Span(cut(writing, width), "grey"),)
-        elif (trouble := self.snapshot.storage_trouble) is not None:
-            row = (Span(cut(f"{self.glyphs.ended} {one_line(trouble_words(trouble))}", width), "red"),)
-        elif (general := general_words(self.snapshot, self.glyphs, width)) is not None:
-            row = (Span(cut(general, width), "amber"),)
-        elif session is not None and session.interrupting:
-            row = (Span("interrupting the turn; what waits in the line stays there", "grey"),)
-        elif session is not None and session.status:
-            row = (Span(cut(one_line(session.status), width), "grey"),)
+            self.status.put(said_lines(self.said, width, most))
         else:
-            row = ()
-        self.status.put((row,))
+            self.status.put(status_lines(self.snapshot, self.session, self.writing_words(), width, most, self.glyphs))
 
     def paint_hints(self) -> None:
         self.hints.put((hints_line(self.situation(), self.size.width or self.app.size.width, self.table),))
@@ -482,6 +468,8 @@ class Drive(Screen[None]):
         self._paint_away()
         self._paint_block(self.session, self.now)
         self.paint_hints()
+        if self.focused is self.composer:
+            self.on_writing()
 
     def on_descendant_blur(self) -> None:
         self._filter_shown(self.focused is self.filter_line)

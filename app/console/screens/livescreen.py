@@ -5,7 +5,8 @@ order in which it was typed, one command after the other.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 
 from textual import events
 from textual.app import ComposeResult
@@ -15,6 +16,7 @@ from app.console.views.ink import Span, cut
 from app.console.views.livescreen import LiveScreen
 from app.console.views.typedkeys import bytes_of, bytes_of_paste
 from app.console.widgets.lines import Lines
+from app.console.workers import begin
 from app.wording import sentence
 from coordinator.api import OperatorCommand, Reply, ResizeTerminal, SendKeys, Terminal
 from coordinator.terminals import Resized
@@ -43,7 +45,7 @@ class LiveSheet(Sheet[None]):
         heading: str,
         terminal: Terminal,
         order: Callable[[OperatorCommand], Awaitable[Reply]],
-        spawn: Callable[[Coroutine[object, object, None]], None],
+        spawn: Callable[[Callable[[], Awaitable[object]]], None],
         busy: Callable[[], bool],
     ) -> None:
         """``order`` gives a command and waits; ``spawn`` owns work that outlives this sheet; ``busy``: a turn runs."""
@@ -64,7 +66,7 @@ class LiveSheet(Sheet[None]):
         yield self.face
 
     def prepare(self) -> None:
-        self.run_worker(self._follow())
+        begin(self, self._follow)
         self.call_after_refresh(self._fit)
 
     @property
@@ -79,7 +81,7 @@ class LiveSheet(Sheet[None]):
         size = (self.face.size.height, self.face.size.width)
         if min(size) > 0 and size != self._fitted:
             self._fitted = size
-            self._spawn(self._tell(ResizeTerminal(run=self._run, rows=size[0], columns=size[1])))
+            self._spawn(partial(self._tell, ResizeTerminal(run=self._run, rows=size[0], columns=size[1])))
 
     async def _tell(self, command: OperatorCommand) -> None:
         await self._order(command)
@@ -141,7 +143,7 @@ class LiveSheet(Sheet[None]):
         self._typed += data
         if self._typed and not self._sending:
             self._sending = True
-            self._spawn(self._send())
+            self._spawn(self._send)
 
     async def _send(self) -> None:
         try:

@@ -18,6 +18,7 @@ from app.console.views.ink import Span, cut, literal
 from app.console.views.taskform import INSTRUCTION, FormField
 from app.console.widgets.lines import Lines
 from app.console.widgets.writing import Writing
+from app.console.workers import begin
 
 LABEL = 28
 FOOT = "Enter {verb}   ^J new line   Tab next field   Esc back"
@@ -120,7 +121,7 @@ class TaskForm(Sheet[None]):
         if not self._busy and self.is_active:
             self._busy = True
             self.say("…", "grey")
-            self.run_worker(self._send())
+            begin(self, self._send)
 
     async def _send(self) -> None:
         try:

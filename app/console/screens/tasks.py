@@ -33,6 +33,7 @@ from app.console.views.tasks import (
 )
 from app.console.widgets.lines import Lines, WindowedLines
 from app.console.widgets.typedline import TypedLine
+from app.console.workers import begin
 from app.wording import sentence
 from coordinator.api import ConsoleSnapshot, QueueView, ReadQueue, Reply, TaskView
 from store.refusal import Refusal
@@ -153,7 +154,7 @@ class TasksSheet(Sheet[None]):
         self._stamp += 1
         if not self._reading and self.is_attached:
             self._reading = True
-            self.run_worker(self._read_list())
+            begin(self, self._read_list)
 
     async def _read_list(self) -> None:
         try:

@@ -9,7 +9,7 @@ from app.console.keys import TABLE, Key, Where, canonical, shown, written
 from app.console.views.attention import queue
 from app.console.views.ink import Line, Span, cells, wrap
 from app.console.views.layout import NARROW
-from app.console.views.standing import ended, foreign, in_flight, session_of, waiting
+from app.console.views.standing import ended, foreign, held_elsewhere, in_flight, session_of, waiting
 from app.wording import sentence
 from coordinator.api import ConsoleSnapshot, Group, SessionView
 from store.refusal import Refusal
@@ -44,6 +44,8 @@ _NEEDS_SESSION = frozenset(
     }
 )  # fmt: skip
 _NEEDS_HOLD = frozenset({"stop", "interrupt", "finish", "model", "mode", "release", "unqueue", "terminal"})
+_SHELL = {name: f"{name} {{run}}" for name in ("stop", "interrupt", "finish")}
+"""What a command does to a session that another console holds."""
 
 
 def why_dead(action: str, at: Situation) -> str | None:
@@ -54,7 +56,7 @@ def why_dead(action: str, at: Situation) -> str | None:
         return "no session is in view"
     if session is not None and action in _NEEDS_HOLD:
         if foreign(session):
-            return f"{session.run} is held by {session.owner}: do it there"
+            return held_elsewhere(session, there="do it there", shell=_SHELL.get(action, ""))
         if ended(session):
             return f"{session.run} has ended: nothing of it runs"
     return _of_its_own(action, at, session)
@@ -90,6 +92,8 @@ def _of_its_own(action: str, at: Situation, session: SessionView | None) -> str 
 
 def _with_session(action: str, session: SessionView) -> str | None:
     match action:
+        case "send" if foreign(session) and not ended(session):
+            return held_elsewhere(session)
         case "finish" | "model" | "mode" | "send" | "interrupt" if session.ending is not None:
             return f"{session.run} is ending"
         case "interrupt":

@@ -12,6 +12,8 @@ from app.console.views.standing import (
     doing,
     ended,
     ended_words,
+    foreign,
+    held_elsewhere,
     in_flight,
     practice,
     short_age,
@@ -20,7 +22,7 @@ from app.console.views.standing import (
     tool_since,
     waiting,
 )
-from app.wording import age, mode_words, money, plural, short_path
+from app.wording import age, mode_words, money, plural, short_path, trouble_words
 from coordinator.api import ConsoleSnapshot, SessionView
 from store.vocab import Millis, RunId
 
@@ -222,6 +224,26 @@ def general_words(snapshot: ConsoleSnapshot, glyphs: Glyphs, width: int) -> str 
         minutes = max(round(snapshot.away_in / 60), 1)
         return f"are you there? runs pause in {minutes}m; any key keeps them going"
     return None
+
+
+def status_lines(
+    snapshot: ConsoleSnapshot, session: SessionView | None, writing: str, width: int, most: int, glyphs: Glyphs
+) -> tuple[Line, ...]:
+    """Above the hints while nothing was just said. ``writing``: what Enter would do with the text, which must be known
+    before Enter and so comes before all else."""
+    if writing:
+        return (cut_row(Span(writing, "grey"), width),)
+    if (trouble := snapshot.storage_trouble) is not None:
+        return (cut_row(Span(f"{glyphs.ended} {one_line(trouble_words(trouble))}", "red"), width),)
+    if (general := general_words(snapshot, glyphs, width)) is not None:
+        return (cut_row(Span(general, "amber"), width),)
+    if session is not None and foreign(session) and not ended(session):
+        return said_lines(Span(held_elsewhere(session), "grey"), width, most)
+    if session is not None and session.interrupting:
+        return (cut_row(Span("interrupting the turn; what waits in the line stays there", "grey"), width),)
+    if session is not None and session.status:
+        return (cut_row(Span(one_line(session.status), "grey"), width),)
+    return ((),)
 
 
 def said_lines(said: Span, width: int, most: int) -> tuple[Line, ...]:

@@ -1,5 +1,7 @@
 """How a long text is spoken of that stands for one sign in the composer. Pure."""
 
+from app.wording_measures import noun
+
 
 def size_words(characters: int) -> str:
     """About how long, as a person says it."""
@@ -16,8 +18,6 @@ def bundle_words(texts: tuple[str, ...], sign: str) -> str:
     told = []
     for text in texts[:4]:
         lines = text.count("\n") + 1
-        told.append(
-            f"{lines:,} {'line' if lines == 1 else 'lines'}, {size_words(len(text.encode('utf-8', 'replace')))}"
-        )
+        told.append(f"{lines:,} {noun(lines, 'line')}, {size_words(len(text.encode('utf-8', 'replace')))}")
     more = f" and {len(texts) - 4} more" if len(texts) > 4 else ""
     return f"{sign} stands for a long text ({'; '.join(told)}{more}): it is sent whole, ^G opens it"

@@ -14,7 +14,7 @@ from app.console.views.diff import diff_of_input, diff_rows, looks_like_diff
 from app.console.views.form import Form
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import Line, Span, cells, cut, flow, indent, literal, one_line, sides, wrap
-from app.wording import short_path
+from app.wording import plural, short_path
 from coordinator.api import DecisionView, SessionView
 from coordinator.drivers.asks import OfferKind
 from coordinator.offering import numbered, uncovered
@@ -143,7 +143,7 @@ def _permission(decision: DecisionView, edited: str | None, session: SessionView
         reach += [Span(f"{digit} covers: {one_line(one.covers)}", "text") for digit, one in wide if one.covers]
     elif offers_rule(decision) and edited is None:
         uses = decision.rule_uses
-        used = f", used {uses} {'time' if uses == 1 else 'times'} so far" if uses else ", not used yet"
+        used = f", used {plural(uses, 'time')} so far" if uses else ", not used yet"
         options.append(Option(key="4", label="allow for this run", verb="allow-run"))
         reach.append(Span(f"4 covers: {one_line(decision.rule or '')}{used}", "text"))
     if sign is not None and session.terms is not None and session.terms.rules:
@@ -333,7 +333,7 @@ def _fitted(face: Face, width: int, room: int) -> tuple[tuple[Line, ...], list[L
 def _fold_row(below: int, width: int, *, alive: bool) -> Line:
     if not below:
         return (Span("this is the end; ↑ goes back", "grey"),)
-    more = f"{below} more {'row' if below == 1 else 'rows'}"
+    more = f"{plural(below, 'more row')}"
     if alive:
         return (Span(cut(f"{more}: ↓", width), "amber"),)
     words = f"{more}: ↓ or PgDn to the end, then answer"

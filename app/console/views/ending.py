@@ -48,7 +48,7 @@ def ending_lines(
         rows.append(indent((Span(f"{glyphs.done} ", "green"), Span(f"agent ended ({how})", "text")), 2))
     if ending.left:
         count = len(ending.left)
-        words = f"{count} {'process' if count == 1 else 'processes'} left"
+        words = f"{plural(count, 'process', 'processes')} left"
         again: Line = (Span("killing", "red"),) if ending.killing else (Span(r"^\ again: kill now", "amber"),)
         rows.append(indent(sides((Span(f"{glyphs.working} ", "red"), Span(words, "text")), again, width - 2), 2))
         for process in ending.left[:LEFT_SHOWN]:

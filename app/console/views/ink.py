@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from app.console.views.text import literal as text_literal
+from app.console.views.text import breaks, literal as text_literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,14 @@ def sides(left: Line, right: Line, width: int) -> Line:
 
 def indent(row: Line, by: int) -> Line:
     return (Span(" " * by), *row)
+
+
+def hung(text: str, width: int, ink: str = "text", *, by: int = 2) -> list[Line]:
+    """One thing of several that are said below each other: ``by`` cells in, and what goes on of it two more, so that
+    one sees where the next begins."""
+    at = [by, by + 2]
+    rows = breaks(text, max(width - at[0], 1), max(width - at[1], 1), by_word=True)
+    return [indent((Span(text[start:end], ink),), at[min(n, 1)]) for n, (start, end) in enumerate(rows)]
 
 
 def wrap(text: str, width: int) -> list[str]:

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from app.console.views.card import Face, Option
 from app.console.views.ink import Span, literal, one_line, wrap
-from app.wording import clock, money, work_time
+from app.wording import clock, money, plural, work_time
 from coordinator.api import Extend, SessionView
 from store.vocab import MicroUsd
 
@@ -60,7 +60,7 @@ def _added(command: Extend) -> str:
     if command.money is not None:
         return money(command.money)
     if command.turns is not None:
-        return f"{command.turns} turns"
+        return plural(command.turns, "turn")
     if command.working_seconds is not None:
         return f"{work_time(command.working_seconds * 1000)} of work"
     return "1 hour"
@@ -75,7 +75,7 @@ def limit_face(session: SessionView, width: int) -> Face:
         case Limit.MONEY:
             words = f"{money(budget.spent, guess=budget.guessed)} of {money(budget.limit)}. {rest}"
         case Limit.TURNS:
-            words = f"{budget.turns} of {budget.max_turns} turns. {rest}"
+            words = f"{budget.turns} of {plural(budget.max_turns, 'turn')}. {rest}"
         case Limit.WORK:
             words = f"{worked}. {rest}"
         case Limit.WORK_IN_TURN:

@@ -3,7 +3,7 @@
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import EMPTY, Line, Span, cells, cut, cut_path, one_line, sides
 from app.console.views.standing import ended, spent_of
-from app.wording import coarse_age, moment, money, turn_money, turn_source, work_time
+from app.wording import coarse_age, moment, money, plural, turn_money, turn_source, work_time
 from coordinator.api import SessionView
 from store.vocab import Millis
 
@@ -94,7 +94,7 @@ def _changed(session: SessionView, width: int, glyphs: Glyphs) -> list[Line]:
     if not session.changed:
         return []
     count = len(session.changed)
-    rows = [_heading("CHANGED", f"{count} file" if count == 1 else f"{count} files", width)]
+    rows = [_heading("CHANGED", plural(count, "file"), width)]
     for file in session.changed[:CHANGED_ROWS]:
         counts: list[Span] = []
         if file.added:
@@ -145,7 +145,7 @@ def _limits(session: SessionView, now: Millis, width: int, glyphs: Glyphs) -> li
         rows.append(_heading("", f"this turn {money(budget.turn_so_far)} so far", width, "grey"))
     if budget.unknown_turns:
         n = budget.unknown_turns
-        rows.append(_heading("", f"{n} {'turn' if n == 1 else 'turns'} of unknown cost", width, "amber"))
+        rows.append(_heading("", f"{plural(n, 'turn')} of unknown cost", width, "amber"))
     rows.append(_heading("TURNS", f"{budget.turns} of {budget.max_turns}", width))
     worked, limit = work_time(budget.working_ms), budget.working_limit_ms
     rows.append(_heading("WORKING", f"{worked} of {work_time(limit)}" if limit else worked, width))

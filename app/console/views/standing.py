@@ -6,7 +6,7 @@ The one place where such things are derived, so that list, strip, title, card an
 from app.console.views.ink import Span, one_line
 from app.wording import age, coarse_age, decision_kind, end_reason, money, money_so_far, outcome
 from app.wording_checks import checks_in_short
-from coordinator.api import ConsoleSnapshot, DecisionView, Group, RunningTool, SessionView, TurnView
+from coordinator.api import GONE, ConsoleSnapshot, DecisionView, Group, RunningTool, SessionView, TurnView
 from store.vocab import AttentionKind, Billing, DecisionState, Millis, RunId, RunOutcome
 
 SILENT_FROM = 30_000
@@ -73,6 +73,14 @@ def ended_badly(session: SessionView) -> bool:
 
 def foreign(session: SessionView) -> bool:
     return bool(session.owner)
+
+
+def held_elsewhere(session: SessionView, *, there: str = "write to it there", shell: str = 'say {run} "…"') -> str:
+    """Who holds it, and what can be done instead. ``shell``: the command that does it from here."""
+    who = f"{session.run} is held by {one_line(session.owner)}"
+    if session.owner == GONE:
+        return f"{who}: footplate sweep settles what that one has left"
+    return f"{who}: {there}{f', or footplate {shell.format(run=session.run)} in a shell' if shell else ''}"
 
 
 def practice(session: SessionView) -> bool:

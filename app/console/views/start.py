@@ -2,10 +2,11 @@
 
 from app.console.views.attention import queue
 from app.console.views.glyphs import Glyphs
-from app.console.views.ink import EMPTY, Line, Span, cells, cut, cut_line, flow, indent, literal, one_line, wrap
+from app.console.views.ink import EMPTY, Line, Span, cells, cut_line, flow, hung, indent, literal, one_line, wrap
 from app.wording import (
     continued_words,
     moved_word,
+    plural,
     remarks,
     rules_leave_open,
     rules_proposed,
@@ -36,27 +37,29 @@ def terms_lines(
     rows += [indent((Span(row, "bright"),), 2) for row in wrap(literal(terms_sentence(proposal.terms, now)), width - 2)]
     notes = [(literal(one), "amber") for one in warnings(proposal, now)]
     notes += [(literal(one), "grey") for one in remarks(proposal)]
-    rows += [indent((Span(row, ink),), 2) for note, ink in notes for row in wrap(_sentence(note), width - 2)]
+    for note, ink in notes:
+        rows += hung(_sentence(note), width, ink)
     going = continued_words(proposal.continued) if proposal.continued is not None else ()
-    rows += [indent((Span(row, "text"),), 2) for said_of in going for row in wrap(said_of, width - 2)]
+    for said_of in going:
+        rows += hung(literal(said_of), width)
     if with_it:
-        rows += [indent((Span(row, "text"),), 2) for row in wrap(literal(with_it), width - 2)]
+        rows += hung(literal(with_it), width)
     if proposal.moved:
         names = ", ".join(one_line(moved_word(name)) for name in proposal.moved)
-        rows += [indent((Span(row, "amber"),), 2) for row in wrap(f"not as last time: {names}", width - 2)]
+        rows += hung(f"not as last time: {names}", width, "amber")
     rows += _rule_rows(proposal, width)
     if proposal.own_rules:
         rules = ", ".join(one_line(rule) for rule in proposal.own_rules)
-        rows += [indent((Span(row, "grey"),), 2) for row in wrap(f"its own rules let through: {rules}", width - 2)]
+        rows += hung(f"its own rules let through: {rules}", width, "grey")
     if not proposal.terms.preamble:
         without = "no word on how to leave a note" if proposal.terms.carried else "nothing"
-        rows.append(indent((Span(f"Footplate adds {without} to the brief", "amber"),), 2))
+        rows += hung(f"Footplate adds {without} to the brief", width, "amber")
     elif show_added:
         added = literal(proposal.preamble_text, newlines=True) or "(nothing)"
-        rows.append(indent((Span("added to the brief, a again switches it off:", "grey"),), 2))
+        rows += hung("added to the brief, a again switches it off:", width, "grey")
         rows += [indent((Span(row, "grey"),), 4) for row in wrap(added, width - 4)]
     if said:
-        rows += [indent((Span(row, "amber"),), 2) for row in wrap(said, width - 2)]
+        rows += hung(said, width, "amber")
     keys: list[Line] = [(Span(f"{key} ", "blue strong"), Span(words, "text")) for key, words in _terms_keys(proposal)]
     rows += [indent(row, 2) for row in flow(keys, width - 2)]
     return tuple(rows)
@@ -85,31 +88,28 @@ def _rule_rows(proposal: Proposal, width: int) -> list[Line]:
     left, rows = rules_proposed(proposal), list[Line]()
     while left:
         words, moved = left[0]
-        wrapped = wrap(literal(words), width - 4)
+        wrapped = hung(literal(words), width, "amber" if moved else "text", by=4)
         if rows and len(rows) + len(wrapped) > SHOWN + (len(left) == 1):
             break
-        rows += [indent((Span(row, "amber" if moved else "text"),), 4) for row in wrapped]
+        rows += wrapped
         del left[0]
     if left:
         differ = sum(moved for _, moved in left)
         more = f"and {len(left)} more{f', {differ} of them not as last time' if differ else ''}: r shows them all"
-        rows.append(indent((Span(cut(more, width - 4), "amber" if differ else "grey"),), 4))
-    rows += [indent((Span(row, "grey"),), 4) for row in _left_open(proposal, width - 4)]
-    return rows
+        rows += hung(more, width, "amber" if differ else "grey", by=4)
+    return rows + _left_open(proposal, width, by=4)
 
 
-def _left_open(proposal: Proposal, width: int) -> list[str]:
+def _left_open(proposal: Proposal, width: int, *, by: int) -> list[Line]:
     words = rules_leave_open(proposal)
-    return wrap(words, width) if words else []
+    return hung(words, width, "grey", by=by) if words else []
 
 
 def rules_lines(proposal: Proposal, width: int) -> tuple[Line, ...]:
     """Every rule of the proposed terms."""
     rules = rules_proposed(proposal) or [("none: it asks you before whatever it asks about", False)]
-    rows: list[Line] = [
-        (Span(row, "amber" if moved else "text"),) for words, moved in rules for row in wrap(literal(words), width)
-    ]
-    return (*rows, *((Span(row, "grey"),) for row in _left_open(proposal, width)))
+    rows = [row for words, moved in rules for row in hung(literal(words), width, "amber" if moved else "text", by=0)]
+    return (*rows, *_left_open(proposal, width, by=0))
 
 
 _GETTABLE = 4
@@ -181,7 +181,7 @@ def _keys(snapshot: ConsoleSnapshot, glyphs: Glyphs, *, startable: bool) -> list
     if waits:
         keys.append((glyphs.waiting_key, "what waits longest for you" if waits > 1 else "what waits for you"))
     if count:
-        keys.append(("Esc J K", f"the {count} sessions at hand" if count > 1 else "the session at hand"))
+        keys.append(("Esc J K", f"the {plural(count, 'session')} at hand" if count > 1 else "the session at hand"))
     if snapshot.queue.waiting or snapshot.queue.needs_operator:
         keys.append(("Esc Q", "the tasks in line"))
     keys.append(("Esc ?", "all keys"))

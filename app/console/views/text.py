@@ -204,6 +204,22 @@ def cut(text: str, width: int) -> str:
     return text
 
 
+def cut_front(text: str, width: int) -> str:
+    """As ``cut``, keeping the end, which tells paths apart."""
+    if cells(text) <= width:
+        return text
+    if width <= 1:
+        return "…"[:width]
+    if text.isascii():
+        return "…" + text[len(text) - width + 1 :]
+    used = 0
+    for _start, end, size in reversed(split_graphemes(text)[0]):
+        if used + size > width - 1:
+            return "…" + text[end:]
+        used += size
+    return text
+
+
 def breaks(text: str, width: int, rest: int, *, by_word: bool) -> list[tuple[int, int]]:
     """Where the rows of a text begin and end: the first of ``width`` cells, the following of ``rest``.
 

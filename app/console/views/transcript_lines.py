@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from app.console.views.text import SourceLine, breaks, cells, cut, literal
+from app.wording_measures import noun
 
 Run = tuple[str, str]
 """Literal text and the name of its style."""
@@ -50,7 +51,7 @@ def source_line(line: SourceLine, style: str, lead: Run = ("", ""), *, by_word: 
     shown = literal(line.text)
     runs: tuple[Run, ...] = ((shown, style),) if shown else ()
     if line.rewritten:
-        runs = (*runs, (f"  (written over {line.rewritten:,} times)", "dim"))
+        runs = (*runs, (f"  (written over {line.rewritten:,} {noun(line.rewritten, 'time')})", "dim"))
     source = line.text if (shown is not line.text and shown != line.text) or line.rewritten else None
     return Line(runs, lead, lead, by_word=by_word, fill=fill, source=source, joined=line.joined)
 

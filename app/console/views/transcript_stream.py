@@ -6,6 +6,7 @@ lines alone.
 
 from app.console.views.text import LINE_MAX, SourceLine
 from app.console.views.transcript_lines import Line, Run, source_line
+from app.wording_measures import noun
 
 STEP = 512
 """Lines are hidden so many at a time: each hiding moves everything that stands below."""
@@ -20,14 +21,14 @@ def hidden_of(lines: int, head: int, tail: int) -> int:
 
 def gap_line(lines: int, chars: int, lead: Run) -> Line:
     """Said where the middle is left out; the whole is in the ledger."""
-    counted = f"{lines:,} lines" if lines > 1 or not chars else ""
+    counted = f"{lines:,} {noun(lines, 'line')}" if lines > 1 or not chars else ""
     size = ", ".join(filter(None, (counted, volume(chars) if chars else "")))
     return Line(((f"… {size} more: o opens it all in your pager", "dim"),), lead, lead, ours=True)
 
 
 def volume(chars: int) -> str:
     if chars < 10_000:
-        return f"{chars:,} characters"
+        return f"{chars:,} {noun(chars, 'character')}"
     return f"{chars / 1000:.0f} kB" if chars < 1_000_000 else f"{chars / 1_000_000:.1f} MB"
 
 

@@ -127,7 +127,7 @@ def group_words(calls: Iterable[tuple[str, bool | None]]) -> str:
         failed += ok is False
     words: dict[str, Callable[[int], str]] = {
         "read": lambda n: f"read {plural(n, 'file')}",
-        "search": lambda n: "searched" if n == 1 else f"searched {n} times",
+        "search": lambda n: "searched" if n == 1 else f"searched {plural(n, 'time')}",
         "command": lambda n: f"ran {plural(n, 'command')}",
         "web": lambda n: f"looked up {plural(n, 'page')}",
         "plan": lambda n: "updated the plan",

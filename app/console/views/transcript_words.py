@@ -16,6 +16,7 @@ from app.wording import (
     decision_state,
     failure,
     money,
+    noun,
     plural,
     turn_line,
     turn_money,
@@ -262,9 +263,10 @@ def limit_words(event: LimitNotice) -> tuple[str, str] | None:
 
 def compacted_words(event: Compacted) -> str:
     if event.before is not None and event.after is not None:
-        return f"the conversation was shortened: {_thousands(event.before)} → {_thousands(event.after)} tokens"
+        after = f"{_thousands(event.after)} {noun(event.after, 'token')}"
+        return f"the conversation was shortened: {_thousands(event.before)} → {after}"
     if event.before is not None:
-        return f"the conversation was shortened: it had {_thousands(event.before)} tokens"
+        return f"the conversation was shortened: it had {_thousands(event.before)} {noun(event.before, 'token')}"
     return "the conversation was shortened"
 
 
@@ -279,7 +281,7 @@ def background_words(task: BackgroundTask) -> str | None:
 
 def unreadable_words(lines: int, size: int) -> str:
     what = "unreadable line kept" if lines == 1 else f"{plural(lines, 'unreadable line')} kept"
-    return f"{what} ({size:,} bytes)" if size < 10_000 else f"{what} ({volume(size)})"
+    return f"{what} ({size:,} {noun(size, 'byte')})" if size < 10_000 else f"{what} ({volume(size)})"
 
 
 def thought_words(ms: int | None, *, done: bool) -> str:

@@ -79,7 +79,7 @@ class TermsBar(Lines, can_focus=True):
         if self.proposal is None:
             self.put(())
             return
-        width = max(self.size.width, 40)
+        width = self.size.width or 40
         self.put(
             terms_lines(
                 self.proposal,

@@ -95,9 +95,10 @@ async def test_the_conversation_ends_as_the_live_one_did(practiced: Path) -> Non
         assert "stopped by you" in on.text and "Nothing left running" in on.text
         page = on.review.pane.page
         assert page is not None and not page.session.changed
-        kept = [one.note for one in page.evidence if one.kind is EvidenceKind.STATUS][-1].removesuffix(" files changed")
+        kept = [one.note for one in page.evidence if one.kind is EvidenceKind.STATUS][-1]
         count = files_kept(page)
-        assert str(count) == kept and (f"{plural(count or 0, 'file')} changed" if count else "No files") in on.text
+        told = f"{plural(count or 0, 'file')} changed"
+        assert kept == told and (told if count else "No files") in on.text
         unread = replace(page, evidence=())
         assert files_kept(unread) is None, "nothing is said of what was not looked at"
         await on.press("r")

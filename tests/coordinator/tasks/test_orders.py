@@ -29,7 +29,7 @@ from coordinator.api import (
 )
 from coordinator.attendance import Attendance
 from coordinator.clock import RealClock
-from coordinator.tasks import seriesterms
+from coordinator.tasks import reading, seriesterms
 from store import agentwaits, attention, claims, series
 from store.refusal import Refusal
 from store.tx import Tx
@@ -381,6 +381,25 @@ async def test_more_is_told_where_the_list_is_cut(tmp_path: Path, ended: bool) -
         part = await hand.do(ReadQueue(limit=2, ended=ended))
         assert isinstance(whole, QueueView) and isinstance(part, QueueView)
         assert (len(whole.tasks), whole.more, len(part.tasks), part.more) == (len(ids), False, 2, True)
+
+
+async def test_one_task_is_read_as_the_whole_line_tells_it_and_no_other_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with at_a_desk(tmp_path) as hand:
+        first, held, over = await hand.add(*(hand.new(f"do {n}") for n in range(3)))
+        await hand.done(HoldTask(task=held, held=True))
+        await hand.done(RemoveTask(task=over))
+        whole = await hand.do(ReadQueue())
+        assert isinstance(whole, QueueView)
+        looked: list[TaskId] = []
+        view_of = reading._view
+        monkeypatch.setattr(reading, "_view", lambda tx, row, mine: looked.append(row.id) or view_of(tx, row, mine))
+        for task in (first, held, over, TaskId(99)):
+            found = await hand.do(ReadQueue(task=task))
+            assert isinstance(found, QueueView)
+            assert (found.tasks, found.more) == (tuple(one for one in whole.tasks if one.id == task), False)
+        assert looked == [one.id for one in sorted(whole.tasks, key=lambda one: one.id)]
 
 
 async def test_a_command_and_a_console_work_at_one_line(tmp_path: Path) -> None:
