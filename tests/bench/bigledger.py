@@ -64,6 +64,9 @@ EVENTS_OF_TURN: Final = 25
 TURNS_OF_RUN: Final = 8
 LARGEST: Final = 10
 """One run has a tenth of everything: pages of it must cost what those of a small one do."""
+AT_ONCE: Final = 200
+"""Turns of one transaction. A million events in one would be spilled from the cache and read back, over and over."""
+CACHE_KIB: Final = 400_000
 BEGAN: Final = 1_735_732_800_000
 """The first of January 2025, at noon."""
 CONSOLE: Final = IncarnationId("console-1")
@@ -117,6 +120,7 @@ def make(path: Path, count: int = MILLION) -> Path:
     with closing(connect(path)) as conn:
         conn.execute("PRAGMA synchronous = OFF")
         conn.execute("PRAGMA wal_autocheckpoint = 20000")
+        conn.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         migrate.migrate(conn)
         _fill(conn, count)
         conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -190,9 +194,12 @@ class _Run:
         )
         custody.move(tx, id=hold, expect=[CustodyState.PROPOSED], to=CustodyState.OPEN)
         runs.learn(self._tx(900), id=run, native_id=f"conversation-{self._number}", model=f"model-{self._number % 3}")
-        total = sum(
-            self._turn(run, n, brief if n == 1 else self._writer.text(3, 30), operator) for n in range(1, rounds + 1)
-        )
+        total = 0
+        for n in range(1, rounds + 1):
+            total += self._turn(run, n, brief if n == 1 else self._writer.text(3, 30), operator)
+            if n % AT_ONCE == 0:
+                self._conn.execute("COMMIT")
+                self._conn.execute("BEGIN IMMEDIATE")
         self._end(run, authorization, hold, operator)
         return total
 

@@ -27,6 +27,9 @@ from tests.bench.fromterminal import pieces
 from tests.waiting import wait_until
 
 MARK = "FOOTPLATE_BENCH_MARK"
+INHERITED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE)
+"""What is ignored where a bench runs in the background, under nohup, or in Python (a closed pipe) would be ignored by
+the program too; a terminal that a person opens hands down nothing of that."""
 QUIET = 0.25
 """Seconds without a byte after which the grid is worth drawing."""
 DRAWN_EVERY = 1.0
@@ -45,6 +48,8 @@ class OuterTerminal:
         self.pid, self.master = pty.fork()
         if self.pid == 0:
             try:
+                for one in INHERITED:
+                    signal.signal(one, signal.SIG_DFL)
                 os.chdir(cwd)
                 os.execvpe(command[0], list(command), {**environment, MARK: self.mark})
             finally:
@@ -174,6 +179,8 @@ class OuterTerminal:
         ended, if they were seen before."""
         wanted = f"{MARK}={self.mark}".encode()
         roots = [psutil.Process(int(folder.name)) for folder in Path("/proc").iterdir() if _marked(folder, wanted)]
+        if self.alive():  # one that gives itself another title writes it over its environment
+            roots.append(psutil.Process(self.pid))
         # A program may give what it starts an environment of its own making.
         for one in [*roots, *self._known]:
             with contextlib.suppress(psutil.Error):

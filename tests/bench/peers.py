@@ -5,13 +5,17 @@ be told to come up without an account, a question or a way out of this machine s
 """
 
 import json
+import re
 import shlex
+import subprocess
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from tests.agents.install import PINNED
+from tests.agents.install import CODEX, OPENCODE, PINNED
 from tests.agents.kinds import codex_home, opencode_home
 from tests.agents.surroundings import lonely
 from tests.bench.bench_start import ROOT, around
@@ -23,6 +27,11 @@ Keys = tuple[tuple[str, bytes], ...]
 ASKING = ("--permission-mode", "default")
 """Else Claude Code lets a server of its maker decide, which cannot be reached from here."""
 ENTER = b"\r"
+CLAUDE = f"Claude Code {PINNED[-1].version}"
+WITH_CLAUDE = "with Claude Code"
+"""Of its own choosing: what is built on the agent's kit brings one along."""
+CLAUDE_ASKS = "Do you want"
+"""Claude Code's own question."""
 SCRIPTED = ROOT / "tests" / "children" / "scripted_acp.py"
 
 
@@ -64,7 +73,7 @@ class Peer:
     """What sends the first message."""
     send: Keys = (("", ENTER),)
     allow: Keys = ()
-    """What lets the tool run once that it asks about."""
+    """What lets the tool run once that it asks about; the first words stand there as long as it asks, and only then."""
     run: Callable[[str], Json] = bash
     """The call with which its model runs a command."""
     agents: tuple[str, ...] = ()
@@ -72,7 +81,13 @@ class Peer:
     stop: bytes = b""
     """Its key that ends the session in view and all below it."""
     again: tuple[str, ...] = ()
-    """What opens it again after it was killed; its command where empty."""
+    """What is added to its command after it was killed, where it has words that ask for the last session."""
+    title: str = ""
+    """What it is called in a table."""
+    drives: str = ""
+    """What it was measured with, where it is not the agent itself."""
+    package: str = ""
+    """The Python package that it is, whose version counts; else it is asked with ``--version``."""
 
 
 # ------------------------------------------------------------------------------------------------------------ footplate
@@ -105,7 +120,7 @@ CONSOLE_KEYS: dict[str, Any] = {
     "command": (PYTHON, "-m", "app.main"),
     "ready": "Enter",
     "begin": (("", ENTER), ("Enter start", ENTER)),
-    "allow": (("", b"\x0f"), ("1–. answer", b"1")),
+    "allow": (("RUN A COMMAND", b"\x0f"), ("1–. answer", b"1")),
     "stop": b"\x1c",
 }
 
@@ -138,7 +153,10 @@ def codex_screen(place: Place) -> Mapping[str, str]:
     told = codex_home(place.home, place.url)
     config = place.home / ".codex" / "config.toml"
     asked = 'approval_policy = "on-request"\nsandbox_mode = "read-only"\n'
-    config.write_text(asked + config.read_text() + f'[projects."{place.tree}"]\ntrust_level = "trusted"\n')
+    # Else it asks now and then, in the middle of its start, whether a newer model is wanted.
+    known = '[notice.model_migrations]\n"gpt-5.5" = "gpt-6-sol"\n'
+    trusted = f'[projects."{place.tree}"]\ntrust_level = "trusted"\n'
+    config.write_text(asked + config.read_text() + trusted + known)
     return {**lonely(place.home), **told}
 
 
@@ -164,51 +182,118 @@ def with_claude(place: Place) -> Mapping[str, str]:
     return {**told, "PATH": f"{PINNED[-1].binary.parent}:{told['PATH']}"}
 
 
+def with_claude_screen(place: Place) -> Mapping[str, str]:
+    """One that shows Claude Code's own screen and does not say how it is to ask; that it asks, it is told in its
+    settings, and it then wonders whether that is meant."""
+    told = with_claude(place)
+    settings = Path(told["CLAUDE_CONFIG_DIR"]) / "settings.json"
+    settings.write_text(json.dumps({"permissions": {"defaultMode": "default"}}))
+    return told
+
+
 PEERS = {
     peer.name: peer
     for peer in (
-        Peer(name="footplate", prepare=_footplate_claude, agents=(str(PINNED[-1].binary),), **CONSOLE_KEYS),
-        Peer(name="footplate-acp", prepare=_footplate_acp, agents=(str(SCRIPTED),), **CONSOLE_KEYS),
+        Peer(
+            name="footplate",
+            title="Footplate",
+            drives=f"holding {CLAUDE}",
+            prepare=_footplate_claude,
+            agents=(f"/{PINNED[-1].folder.name}/",),
+            **CONSOLE_KEYS,
+        ),
+        Peer(
+            name="footplate-acp",
+            title="Footplate",
+            drives="holding a scripted agent",
+            prepare=_footplate_acp,
+            agents=(str(SCRIPTED),),
+            **CONSOLE_KEYS,
+        ),
         Peer(
             name="claude",
+            title="Claude Code",
             prepare=claude_screen,
             command=(str(PINNED[-1].binary), *ASKING),
             ready="shortcuts|❯",
-            allow=(("", b"1"),),
-            again=(str(PINNED[-1].binary), *ASKING, "--continue"),
+            allow=((CLAUDE_ASKS, b"1"),),
+            again=("--continue",),
         ),
         Peer(
             name="codex",
+            title="Codex",
             prepare=codex_screen,
+            command=(str(CODEX.binary),),
             ready="Ask Codex",
-            opening=(("Use existing model", b"2\r"),),
-            allow=(("", b"y"),),
+            allow=(("Yes, proceed", b"y"),),
             run=_codex_command,
+            again=("resume", "--last"),
         ),
         Peer(
             name="opencode",
+            title="OpenCode",
             prepare=opencode_screen,
+            command=(str(OPENCODE.binary),),
             ready="Ask anything|commands",
-            allow=(("", ENTER),),
+            allow=(("Permission required|△ Always allow", ENTER),),
             run=lambda command: {"name": "bash", "input": {"command": command, "description": "run it"}},
+            again=("--continue",),
         ),
         Peer(
             name="toad",
+            title="Toad",
+            drives="with a scripted agent",
+            package="batrachian_toad",
             prepare=lambda place: lonely(place.home),
             command=("toad", "acp", "{acp}", "{tree}"),
             ready="How can I help",
             # An @ opens its list of files, which takes the Enter.
             begin=(("", b"\x1b"), ("", ENTER)),
             send=(("", b"\x1b"), ("", ENTER)),
-            allow=(("", b"a"),),
+            allow=(("Allow once", b"a"),),
             agents=(str(SCRIPTED),),
         ),
         Peer(
             name="claudechic",
+            title="Claude Chic",
+            drives=WITH_CLAUDE,
+            package="claudechic",
             prepare=with_claude,
             command=("claudechic",),
             ready="Auto-edit",
-            allow=(("", ENTER),),
+            allow=(("Yes, this time only", ENTER),),
+            agents=("/claude ",),
+            again=("--resume",),
+        ),
+        Peer(
+            name="lazyagent",
+            title="lazyagent",
+            drives=f"with the screen of {CLAUDE} in it",
+            package="lazyagent",
+            prepare=with_claude_screen,
+            command=("lazyagent", "{tree}"),
+            opening=(
+                ("Select a worktree", b"\x1b[B\x1b[B"),
+                ("upstream", b"s"),
+                ("n Normal", b"n"),
+                ("Make auto mode", b"\x1b"),
+            ),
+            ready="shortcuts|❯",
+            allow=((CLAUDE_ASKS, b"1"),),
+            agents=("claude --name",),
+        ),
+        Peer(
+            name="patchfeld",
+            title="Patchfeld",
+            drives=WITH_CLAUDE,
+            package="patchfeld",
+            prepare=with_claude,
+            command=("patchfeld",),
+            # A click on its field: what Tab reaches depends on what it has drawn by then.
+            opening=(("Message orchestrator", b"\x1b[<0;10;37M\x1b[<0;10;37m"),),
+            ready="Message orchestrator",
+            # Nothing has the focus when it asks.
+            allow=(("Permission requested", b"\t"), ("", ENTER)),
             agents=("/claude ",),
         ),
         Peer(name="other", prepare=with_claude),
@@ -219,9 +304,33 @@ PEERS = {
 
 def words(peer: Peer, given: tuple[str, ...], place: Place, *, again: bool = False) -> list[str]:
     """Its command for this place."""
-    told = (peer.again or given or peer.command) if again else (given or peer.command)
+    told = (given or peer.command) + (peer.again if again else ())
     assert told, f"no command was given for {peer.name}"
     return [
         one.replace("{acp}", place.acp).replace("{tree}", str(place.tree)).replace("{home}", str(place.home))
         for one in told
     ]
+
+
+def version(peer: Peer, given: tuple[str, ...]) -> str:
+    """Of the program that is measured, where it tells one; else nothing."""
+    program = (given or peer.command)[0]
+    if peer.command == CONSOLE_KEYS["command"]:
+        return metadata.version("footplate")
+    if peer.package:
+        found = Path(program).parent.parent.glob(f"lib/python*/site-packages/{peer.package}-*.dist-info")
+        return next((folder.name.split("-")[1].removesuffix(".dist") for folder in found), "")
+    if not peer.ready:
+        return ""
+    with tempfile.TemporaryDirectory(prefix="beside-", ignore_cleanup_errors=True) as home:
+        told = subprocess.run(
+            [program, "--version"],
+            env=lonely(Path(home)),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    number = re.search(r"\d+(\.\d+)+\S*", told.stdout)
+    return number[0] if number else ""

@@ -104,8 +104,10 @@ def write(
     seconds: float,
     loads: tuple[float, float],
     sticks: Mapping[str, float],
+    samples: Sequence[Mapping[str, float]] = (),
 ) -> None:
-    """``loads``: the machine's load when the run began and when it ended."""
+    """``loads``: the machine's load when the run began and when it ended. ``samples``: what was found from time to time
+    by a bench that looks for growth."""
     told: Json = {
         "format": FORMAT,
         "date": begun.isoformat(timespec="seconds"),
@@ -116,6 +118,8 @@ def write(
         "yardsticks": dict(sticks),
         "benches": {name: as_data(figures) for name, figures in found.items()},
     }
+    if samples:
+        told["samples"] = [dict(one) for one in samples]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
