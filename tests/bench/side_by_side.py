@@ -15,7 +15,7 @@ What is the same for all: the terminal (120 × 40, read as fast as it comes), th
 it, Codex and OpenCode ask a pretended one on loopback; what speaks the Agent Client Protocol gets a scripted agent),
 the messages, the pace of the keys, the limits. No key is sent before what it answers stands on the screen. Each start
 has a home of its own and no way out of the machine. After a SIGKILL, each is opened again with the words that it has
-for *go on with the last session*; Footplate has none and is opened plainly.
+for *go on with the last session*; what has none, as Footplate, is opened plainly.
 
 A time says something only beside another of the same run: rounds go from peer to peer, and the load is told with each.
 A peer that did not come to an end within the limit is not asked again in later rounds of that measure. What a peer does
