@@ -275,6 +275,8 @@ class HeldSession:
                     log.exception("run %s: the session's own code failed", self.run_id)
                     await closing.after_a_bug(self)
                 finally:
+                    # From here on nothing of it begins any more: a group that has just seen its last task would refuse.
+                    self._tasks = None
                     self._cancel_children()
         except* Exception as group:
             log.error("run %s: a task of the session failed", self.run_id, exc_info=group)
@@ -287,7 +289,7 @@ class HeldSession:
 
     def spawn(self, work: Coroutine[Any, Any, object], name: str) -> None:
         """A child task, owned by this actor."""
-        if self._tasks is None or self.ended.is_set():
+        if self._tasks is None:
             work.close()
             return
         task = self._tasks.create_task(self._guarded(work, name), name=f"run {self.run_id}: {name}")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import inspect
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,37 @@ async def test_a_stop_is_booked_though_its_actor_is_busy_and_never_after_the_end
         await deeds.book_end(session, EndReason.STOPPED)
         assert await session.house.ledger.read(lambda tx: stops.of_run(tx, session.run_id)) == before
         assert len(before) == 1
+
+
+async def test_nothing_begins_in_a_session_that_only_waits_for_its_last_task(tmp_path: Path) -> None:
+    """An order may come in any moment between the end of its work and the word that it has ended."""
+    begun, letting_go, over = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def stays() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            letting_go.set()
+            await over.wait()
+
+    async def late() -> None:
+        raise AssertionError("it began")
+
+    async with holding(tmp_path) as held:
+        run = await working(held)
+        session = session_of(held, run)
+        session.spawn(stays(), "stays")
+        await begun.wait()
+        stop = asyncio.ensure_future(held.do(Stop(run=run, kill=True)))
+        async with asyncio.timeout(20):
+            await letting_go.wait()
+            work = late()
+            session.spawn(work, "late")
+            assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED, "put away, not left lying"
+            assert not session.ended.is_set()
+            over.set()
+            await session.ended.wait()
+            assert isinstance(await stop, Done)
+        session.spawn(late(), "later still")
+        await settled(held, run)
