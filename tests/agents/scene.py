@@ -38,8 +38,8 @@ from tests.waiting import eventually
 
 SECONDS = 60.0
 """For one step of an agent on a machine that does other things too."""
-PATIENT = replace(QUICK, ladder=Ladder(), interrupt=10.0)
-"""An agent gets the time to end well that an operator's gets."""
+PATIENT = replace(QUICK, ladder=Ladder(farewell=20.0, total=30.0), close_deadline=40.0, interrupt=10.0)
+"""More time to end well than an operator gives: here others work too, and what an agent says last is compared."""
 TOOL = "sleep 7300"
 CHILDREN = ("sleep 7301", "sleep 7302", "sleep 7303")
 """In a session of its own, in the background, in the foreground."""
