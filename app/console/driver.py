@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MOUSE_MODES = (1000, 1002, 1006)
 HUNG_UP = 0.1
 """Seconds between looks at a terminal that is gone."""
+AT_LEAST = 2.0
+"""Seconds after which the reading thread looks whether it is to end though nothing woke it."""
 LONGEST = 32
 _CHORDS = ("ctrl+", "alt+", "super+", "meta+", "hyper+")
 _ALT_IN_EDITING = frozenset("bf\r\n\t\x7f")
@@ -131,9 +133,10 @@ class Leaving(threading.Event):
         os.set_blocking(self._writes, False)
 
     def set(self) -> None:
-        super().set()
+        # Woken first: a signal may break in between the two, and a thread that nobody wakes holds up the end for ever.
         with contextlib.suppress(BlockingIOError):
             os.write(self._writes, b"\0")
+        super().set()
 
     def clear(self) -> None:
         super().clear()
@@ -180,8 +183,11 @@ class Terminal(LinuxDriver):
         waiting.register(self.fileno, select.POLLIN)
         waiting.register(self.exit_event.reads, select.POLLIN)
         while not self.exit_event.is_set():
-            late = None if parser.deadline is None else max(parser.deadline - get_time(), 0.0) * 1000 + 1
-            if any(file == self.fileno for file, _ in waiting.poll(late)):
+            left = AT_LEAST if parser.deadline is None else min(max(parser.deadline - get_time(), 0.0), AT_LEAST)
+            ready = {file for file, _ in waiting.poll(left * 1000 + 1)}
+            if self.exit_event.reads in ready:
+                self.exit_event.wait(HUNG_UP)
+            if self.fileno in ready:
                 data = os.read(self.fileno, 65536)
                 if not data:
                     # Hung up. Who watches the terminal closes the screen; until then this must not spin.

@@ -5,6 +5,7 @@ a third turn, and a stop while commands run in the foreground, in the background
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,12 @@ TOOL = "time.sleep(7300)"
 """As the end of a command line: which python3 it is, is the machine's affair."""
 
 
+_SHELL = re.compile(r"(\S*/)?(ba|da|z)?sh\s")
+
+
 def among(wanted: Iterable[str], names: Iterable[str]) -> bool:
-    known = list(names)
+    """Whether each runs. A shell that is about to become it (a version manager's, in front of ``python3``) does not."""
+    known = [name for name in names if not _SHELL.match(name)]
     return all(any(name.endswith(one) for name in known) for one in wanted)
 
 
