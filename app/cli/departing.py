@@ -39,6 +39,8 @@ class Departure:
         self._backend = backend
         self._leave = leave
         self._over = threading.Event()
+        self._told = threading.Lock()
+        """Taken by the first that says to go, and never given back."""
         self._thread: threading.Thread | None = None
         self._modes = _modes()
         self.code: int | None = None
@@ -59,6 +61,12 @@ class Departure:
         self.screen_is_closed()
         for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    def take_interrupts(self) -> None:
+        """With a screen ``^C`` comes as a key, and INT is somebody's word to go, as TERM is. Python's own answer, an
+        exception wherever it happens to be, would break into giving the terminal back."""
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._heard)
 
     def screen_is_closed(self) -> None:
         """From here on nobody is waited for; what was begun is brought to its end."""
@@ -89,7 +97,7 @@ class Departure:
 
     def go(self) -> None:
         """Once; a second signal hurries nothing, for nothing is waited for but what becomes of the holds."""
-        if self._thread is None:
+        if self._told.acquire(blocking=False):  # in one step: the next signal may come in the middle of this
             order = LeaveAll() if self._leave else CloseAll()
             self._thread = threading.Thread(target=self._go, args=(order,), name="departure", daemon=True)
             self._thread.start()

@@ -70,6 +70,7 @@ def run_console(
     )
     console = FootplateApp(backend, options)
     departure.close_screen = lambda code: console.call_later(console.exit, code)
+    departure.take_interrupts()
     departure.watch_the_terminal()
     try:
         with Watchdog():
