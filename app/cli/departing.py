@@ -66,7 +66,9 @@ class Departure:
         """With a screen ``^C`` comes as a key, and INT is somebody's word to go, as TERM is. Python's own answer, an
         exception wherever it happens to be, would break into giving the terminal back."""
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._heard)
+            signal.signal(signal.SIGINT, self._heard)
+            # After the screen this process only ends. If the signal ended it, a script that started it would end too.
+            self._before[signal.SIGINT] = signal.SIG_IGN
 
     def screen_is_closed(self) -> None:
         """From here on nobody is waited for; what was begun is brought to its end."""

@@ -105,8 +105,8 @@ WAYS: dict[str, tuple[Callable[[Screen], None], tuple[int, ...]]] = {
     "TERM": (kill(signal.SIGTERM), (0,)),
     "HUP": (kill(signal.SIGHUP), (0,)),
     "INT": (kill(signal.SIGINT), (0,)),
-    "INT, a storm of it": (kill(signal.SIGINT, 30), (0, 130)),  # the last may come when all is given back
-    "TERM, a storm of it": (kill(signal.SIGTERM, 30), (0, 143)),
+    "INT, a storm of it": (kill(signal.SIGINT, 30), (0,)),
+    "TERM, a storm of it": (kill(signal.SIGTERM, 30), (0, 143)),  # the last may come when all is given back
     "KILL": (kill(signal.SIGKILL), (137,)),
     "KILL of the whole group": (lambda screen: os.killpg(console_of(screen), signal.SIGKILL), (137,)),
     "QUIT": (kill(signal.SIGQUIT), (131,)),
