@@ -71,6 +71,18 @@ def end(world: World, made: Follower, *, kill: bool) -> Ladder:
     return ladder
 
 
+def followed(world: World, before: list[Event]) -> Follower:
+    """A hold that has lived through these, its looks among them."""
+    made = held(world)
+    world.happen(("setsid", 0, 0))
+    for one in before:
+        if one[0] == "look":
+            look(world, made)
+        else:
+            world.happen(one)
+    return made
+
+
 @given(before=order, during=st.lists(event, max_size=120), kill=st.booleans())
 @settings(max_examples=400, deadline=None)
 def test_all_that_was_seen_or_kept_the_nonce_is_ended_and_nobody_else(
@@ -78,13 +90,7 @@ def test_all_that_was_seen_or_kept_the_nonce_is_ended_and_nobody_else(
 ) -> None:
     world = World()
     with kernel(world):
-        made = held(world)
-        world.happen(("setsid", 0, 0))
-        for one in before:
-            if one[0] == "look":
-                look(world, made)
-            else:
-                world.happen(one)
+        made = followed(world, before)
         world._during = list(during)
         ladder = end(world, made, kill=kill)
         told = {(one.pid, one.ticks) for one in ladder.roll.seen.values()}
@@ -99,13 +105,7 @@ def test_the_keeper_ends_what_the_worker_had_seen(before: list[Event], during: l
     """The worker is killed at any moment: what is shared with the keeper is enough for all that was seen."""
     world = World()
     with kernel(world):
-        made = held(world)
-        world.happen(("setsid", 0, 0))
-        for one in before:
-            if one[0] == "look":
-                look(world, made)
-            else:
-                world.happen(one)
+        made = followed(world, before)
         after = Follower(NONCE)
         after._table = made._table
         world.end(world.there[WORKER])
