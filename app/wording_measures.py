@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from app.console.views.text import literal
+from coordinator.plurals import noun as noun, plural as plural
 from store.vocab import MicroUsd
 
 
@@ -107,16 +108,6 @@ def short_command(command: str, home: str | None = None) -> str:
 
 def short_commit(commit: str) -> str:
     return commit[:7]
-
-
-def plural(n: int, one: str, many: str | None = None) -> str:
-    """``1 file``, ``3 files``. No sentence puts a number before a noun in another way than by this and ``noun``."""
-    return f"{n} {noun(n, one, many)}"
-
-
-def noun(n: int, one: str, many: str | None = None) -> str:
-    """``file``, ``files``: behind a number that is written otherwise than ``12000``, as ``12,000`` or ``12k``."""
-    return one if n == 1 else many or one + "s"
 
 
 def others_words(text: str) -> str:

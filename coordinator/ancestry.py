@@ -9,17 +9,18 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from coordinator.supervisor.process import CUSTODY_VARIABLE
+
 if sys.platform == "darwin":
     from coordinator.supervisor import darwin
 
-NONCE_VARIABLE = "FOOTPLATE_CUSTODY"
 _SUPERVISOR = ("coordinator/supervisor", "coordinator.supervisor")
 _GENERATIONS = 64
 
 
 def inside_a_hold(environ: Mapping[str, str] | None = None, *, proc: Path = Path("/proc")) -> bool:
     """By our nonce in this environment, or in an ancestor's, or a supervisor among the ancestors."""
-    if NONCE_VARIABLE in (os.environ if environ is None else environ):
+    if CUSTODY_VARIABLE in (os.environ if environ is None else environ):
         return True
     pid = os.getppid()
     for _ in range(_GENERATIONS):
@@ -47,7 +48,7 @@ def _of(pid: int, proc: Path) -> tuple[list[bytes], list[bytes], int]:
 
 
 def _has_nonce(environment: list[bytes]) -> bool:
-    marker = NONCE_VARIABLE.encode() + b"="
+    marker = CUSTODY_VARIABLE.encode() + b"="
     return any(variable.startswith(marker) for variable in environment)
 
 

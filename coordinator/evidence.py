@@ -22,6 +22,7 @@ from coordinator.gitfacts import RawChange
 from coordinator.githelper import LISTED, ConfigReading, GitOutput, read_config
 from coordinator.gitlens import LISTING, Lens, open_lens
 from coordinator.mailbox import DECISION, HANDOFF, MailboxRead
+from coordinator.plurals import plural
 from store import evidence
 from store.refusal import Refusal
 from store.tx import Tx
@@ -163,7 +164,7 @@ def files_piece(tree: Path, changes: Sequence[RawChange], redact: Redact) -> Pie
         left -= size if sha256 else 0
         short += not sha256
         rows.append(f"{mode}\t{size}\t{sha256 or '-'}\t{as_listed(gitfacts.text(one.names[0]))}\n")
-    said = [f"{len(rows)} file{'' if len(rows) == 1 else 's'}"]
+    said = [plural(len(rows), "file")]
     if len(changes) > MOST_FILES:
         said.append(f"{len(changes) - MOST_FILES} more are not listed")
     if short:
@@ -200,9 +201,7 @@ def status_piece(changed: Sequence[ChangedFile] | Refusal, redact: Redact) -> Pi
     if isinstance(changed, Refusal):
         return Piece(kind=EvidenceKind.STATUS, content=b"", note=f"not read: {_why(changed)}")
     content = redact(status_text(changed)).encode()
-    return Piece(
-        kind=EvidenceKind.STATUS, content=content, note=f"{len(changed)} file{'' if len(changed) == 1 else 's'} changed"
-    )
+    return Piece(kind=EvidenceKind.STATUS, content=content, note=f"{plural(len(changed), 'file')} changed")
 
 
 def status_text(changed: Sequence[ChangedFile]) -> str:

@@ -7,6 +7,7 @@ console nor a person who put it away brings the same notice up again.
 from typing import TYPE_CHECKING
 
 from coordinator.constants import ENDS_SOON
+from coordinator.plurals import plural
 from store import attention
 from store.db import Tx
 from store.vocab import AttentionKind
@@ -40,7 +41,7 @@ async def silence_is_due(session: "HeldSession") -> None:
         return
     last = session.live.last_event_at or 0
     minutes = max(1, (session.house.clock.now() - last) // 60_000)
-    text = f"silent for {minutes} {'minute' if minutes == 1 else 'minutes'}"
+    text = f"silent for {plural(minutes, 'minute')}"
     await session.write(
         lambda tx: attention.raise_once(
             tx, run=session.run_id, kind=AttentionKind.STALLED, key=f"{SILENT}{last}", text=text
@@ -61,7 +62,7 @@ async def _end_comes(session: "HeldSession", seconds_left: float) -> None:
     near = 0 < seconds_left < min(ENDS_SOON, whole * SHARE)
     if near and session.told_end != end:
         minutes = max(1, round(seconds_left / 60))
-        text = f"its time is up in {minutes} {'minute' if minutes == 1 else 'minutes'}"
+        text = f"its time is up in {plural(minutes, 'minute')}"
 
         def tell(tx: Tx) -> None:
             attention.raise_once(tx, run=session.run_id, kind=AttentionKind.ENDS_SOON, key=f"{END}{end}", text=text)

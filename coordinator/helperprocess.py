@@ -25,8 +25,8 @@ from coordinator.custody.processes import kill_carriers
 from coordinator.supervisor import main as supervisor_main
 from coordinator.supervisor.guard import NOT_BEGUN
 from coordinator.supervisor.kernel import kernel
+from coordinator.supervisor.process import CUSTODY_VARIABLE
 
-NONCE: Final = "FOOTPLATE_CUSTODY"
 TIMEOUT: Final = "timeout"
 TOO_MUCH: Final = "too much output"
 _DYING: Final = 1.0
@@ -69,7 +69,7 @@ async def run(
     argv = [*death_signal(), *argv]
     argv = argv if guard is None else guard.above(argv)
     try:
-        process = _start(argv, cwd, {**environment, NONCE: nonce}, bool(input), far_end, guard)
+        process = _start(argv, cwd, {**environment, CUSTODY_VARIABLE: nonce}, bool(input), far_end, guard)
     except OSError as problem:
         os.close(tether)
         if guard is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from coordinator import catchup, extending, foretold, machine, stuck, turntimeout, worklimit
 from coordinator.constants import Timing
+from coordinator.plurals import plural
 from store import attention
 from store.vocab import AttentionKind, EndReason
 
@@ -143,7 +144,7 @@ async def _catch_up(session: "HeldSession") -> None:
 async def _clock_stepped(session: "HeldSession", left: float) -> None:
     """The wall clock ran ahead (it was set, or the machine slept): a person is told before anything ends by it."""
     minutes = max(0, int(left / 60))
-    text = f"the clock stepped forward; this run ends in {minutes} minute{'' if minutes == 1 else 's'} by it"
+    text = f"the clock stepped forward; this run ends in {plural(minutes, 'minute')} by it"
     await session.write(
         lambda tx: attention.raise_(tx, run=session.run_id, kind=AttentionKind.ENDS_SOON, key="clock", text=text)
     )

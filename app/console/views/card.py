@@ -333,7 +333,7 @@ def _fitted(face: Face, width: int, room: int) -> tuple[tuple[Line, ...], list[L
 def _fold_row(below: int, width: int, *, alive: bool) -> Line:
     if not below:
         return (Span("this is the end; ↑ goes back", "grey"),)
-    more = f"{plural(below, 'more row')}"
+    more = plural(below, "more row")
     if alive:
         return (Span(cut(f"{more}: ↓", width), "amber"),)
     words = f"{more}: ↓ or PgDn to the end, then answer"
