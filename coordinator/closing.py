@@ -19,7 +19,6 @@ from coordinator.custody.leftovers import end_left
 from coordinator.custody.receipts import process_from_facts, receipt_from_facts
 from coordinator.custody.types import Receipt, RecordKind, SpawnFailure, SpoolRecord, WriteProof
 from coordinator.environment import agent_environment
-from coordinator.rows import read_rows
 from coordinator.settling import Ending
 from coordinator.steps import Step
 from coordinator.stuck import REMAINING
@@ -245,7 +244,7 @@ async def close(session: "HeldSession") -> None:
     steps.reach(Step.BEFORE_CLOSED)
     await session.write(book)
     steps.reach(Step.CLOSED)
-    session.rows = await session.house.ledger.read(lambda tx: read_rows(tx, session.run_id))
+    await session.refresh()
     show_gone(session, receipt)
     session.live.background, session.live.status = (), ""
     session.live.tools.clear()

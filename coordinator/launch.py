@@ -34,7 +34,6 @@ from coordinator.drivers.base import TERMINAL_QUIET_MS, TERMINAL_SIZE, Start
 from coordinator.environment import agent_environment
 from coordinator.machine import BaselineTold, TurnRecorded
 from coordinator.recording import NewTurn, Proof
-from coordinator.rows import read_rows
 from coordinator.ruling import Rulebook
 from coordinator.steps import Step
 from coordinator.terms import Terms, TreeKind
@@ -345,8 +344,7 @@ async def start_agent(session: "HeldSession", *, restart: bool = False) -> Spawn
     session.set_deadline("start", timing.start_timeout)
     for write in opening:
         session.spawn(_handshake(born, write.id, write.data), "handshake")
-    session.rows = await house.ledger.read(lambda tx: read_rows(tx, session.run_id))
-    house.changed()
+    await session.refresh()
     return None
 
 

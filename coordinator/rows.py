@@ -1,10 +1,30 @@
-"""A run's rows as one value: read in one go, after each transaction that changes them."""
+"""A run's rows as one value: read in one go, after each transaction that changes them.
 
+A long run has thousands of turns and decisions, of which a transaction changes one or two. Every change of theirs is
+told in the run's chain of entries, whoever makes it; so only those are read anew that it tells of.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
 
 from coordinator import checkresults
 from coordinator.checktypes import CheckView
-from store import attachments, attempts, authorizations, custody, decisions, queued, receipts, runs, series, turns
+from store import (
+    attachments,
+    attempts,
+    authorizations,
+    custody,
+    decisions,
+    entries,
+    queued,
+    receipts,
+    runs,
+    series,
+    turns,
+)
 from store.attachments import Attached
 from store.attempts import Attempt
 from store.authorizations import Authorization
@@ -14,7 +34,9 @@ from store.decisions import Decision
 from store.queued import QueuedTurn
 from store.runs import Run
 from store.turns import Spend, Turn
-from store.vocab import DecisionKind, DecisionState, RunId
+from store.vocab import DecisionId, DecisionKind, DecisionState, RunId, TurnId
+
+R = TypeVar("R", Turn, Decision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +57,8 @@ class SessionRows:
     """At a task of the queue; None: the operator began this run."""
     attempts: int = 0
     """How many were agreed to, those before it among them."""
+    told: int = 0
+    """How long the run's chain of entries was then."""
 
     @property
     def open_decisions(self) -> tuple[Decision, ...]:
@@ -50,24 +74,61 @@ class SessionRows:
         return tuple(d for d in self.open_decisions if d.kind is DecisionKind.PARK)
 
 
-def read_rows(tx: Tx, run: RunId) -> SessionRows:
+def read_rows(tx: Tx, run: RunId, before: SessionRows | None = None) -> SessionRows:
+    """The rows as they are now. ``before``: what was read of the same run last; what has not changed since is taken
+    from it."""
     row = runs.get(tx, run)
     found = receipts.of_run(tx, run)
     attempt = attempts.of_run(tx, run)
+    told, _hash = entries.head(tx, run)
+    if before is None or before.run is None:
+        spoken, asked = tuple(turns.of_run(tx, run)), tuple(decisions.of_run(tx, run))
+        spend: Spend | None = turns.spend(tx, run)
+    else:
+        new = _told_since(tx, run, before.told)
+        spoken = _renewed(before.turns, (turns.get(tx, TurnId(str(id))) for id in new["turn"]))
+        asked = _renewed(before.decisions, (decisions.get(tx, DecisionId(int(id))) for id in new["decision"]))
+        spend = turns.spend(tx, run) if new["turn"] else before.spend
     return SessionRows(
         run=row,
         custody=custody.of_run(tx, run),
         authorization=authorizations.get(tx, row.authorization_id) if row else None,
-        turns=tuple(turns.of_run(tx, run)),
+        turns=spoken,
         queued=tuple(queued.waiting(tx, run)),
         attached=attachments.listing(tx, run),
-        decisions=tuple(decisions.of_run(tx, run)),
+        decisions=asked,
         receipt=found[-1].body if found else "",
         checks=checkresults.of_run(tx, run) if row is not None and row.outcome is not None else (),
-        spend=turns.spend(tx, run),
+        spend=spend,
         attempt=attempt,
         attempts=0 if attempt is None else _attempts(tx, attempt),
+        told=told,
     )
+
+
+class _Id(msgspec.Struct):
+    """What the body of an entry says of its row."""
+
+    id: int | str
+
+
+def _told_since(tx: Tx, run: RunId, n: int) -> dict[str, list[int | str]]:
+    """Which turns and decisions became otherwise since the chain was so long: each once, new ones in their order."""
+    found: dict[str, dict[int | str, None]] = {"turn": {}, "decision": {}}
+    for entry in entries.since(tx, run, n):
+        noun, _, _what = entry.kind.partition(".")
+        if noun in found:
+            found[noun][msgspec.json.decode(entry.body, type=_Id).id] = None
+    return {noun: list(ids) for noun, ids in found.items()}
+
+
+def _renewed(had: tuple[R, ...], read: Iterable[R | None]) -> tuple[R, ...]:
+    """The rows with those that were read in their places, and new ones at the end."""
+    now: dict[object, R] = {row.id: row for row in read if row is not None}
+    if not now:
+        return had
+    kept = [now.pop(row.id, row) for row in had]
+    return tuple(kept) + tuple(now.values())
 
 
 def _attempts(tx: Tx, attempt: Attempt) -> int:

@@ -381,7 +381,7 @@ class HeldSession:
 
             def commit(tx: Tx) -> SessionRows:
                 self.ingest.commit(tx, batch, generation=self.generation)
-                return read_rows(tx, self.run_id) if told else self.rows
+                return read_rows(tx, self.run_id, self.rows) if told else self.rows
 
             self.rows = await self.write(commit)
             steps.committed(batch.books)
@@ -433,7 +433,9 @@ class HeldSession:
 
     async def refresh(self) -> None:
         """Read the run's rows again."""
-        self.rows = await self.house.ledger.read(lambda tx: read_rows(tx, self.run_id))
+        found = await self.house.ledger.read(lambda tx: read_rows(tx, self.run_id, self.rows))
+        if found.told >= self.rows.told:  # else its own books were quicker
+            self.rows = found
         self.house.changed()
 
     # ------------------------------------------------------------------------------------------------------ timers

@@ -46,6 +46,8 @@ class Snapshots:
         self._sessions = sessions
         self._past: dict[RunId, SessionView] = {}
         self._kept: dict[RunId, views.RowViews] = {}
+        self._over: dict[RunId, tuple[tuple[object, ...], SessionView]] = {}
+        """Of each session that has ended, what its view was made from, and the view."""
         self.newest = ConsoleSnapshot(now=house.clock.now(), operator=house.settings.operator)
         self.recovered = (0, 0)
         self._queue = QueueSummary()
@@ -85,21 +87,7 @@ class Snapshots:
         for run, session in self._sessions.items():
             if session.rows.run is None or (is_elsewhere(session) and run in shown):
                 continue
-            receipt = session.live.receipt
-            self._kept[run] = kept = views.RowViews.of(session.rows, self._kept.get(run))
-            shown[run] = views.session_view(
-                session.rows,
-                terms=session.terms,
-                limits=session.limits,
-                live=session.live,
-                state=session.state,
-                capabilities=session.driver.capabilities,
-                receipt=receipt,
-                now=now,
-                paged=run in paged,
-                checking=house.checks.of(run),
-                kept=kept,
-            )
+            shown[run] = self._session(session, now, paged=run in paged)
         return ConsoleSnapshot(
             now=now,
             operator=house.settings.operator,
@@ -115,6 +103,32 @@ class Snapshots:
             storage_trouble=house.trouble,
             queue=self._queue,
         )
+
+    def _session(self, session: "HeldSession", now: Millis, *, paged: bool) -> SessionView:
+        """Of one that has ended, the last view again while nothing is told of it: a console that has been there for
+        days has hundreds of those."""
+        run, over = session.run_id, session.ended.is_set()
+        checking = self._house.checks.of(run)
+        stands = (session.rows, session.live.receipt, paged, checking)
+        if over and (before := self._over.get(run)) is not None and before[0] == stands:
+            return before[1]
+        self._kept[run] = kept = views.RowViews.of(session.rows, self._kept.get(run))
+        view = views.session_view(
+            session.rows,
+            terms=session.terms,
+            limits=session.limits,
+            live=session.live,
+            state=session.state,
+            capabilities=session.driver.capabilities,
+            receipt=session.live.receipt,
+            now=now,
+            paged=paged,
+            checking=checking,
+            kept=kept,
+        )
+        if over:
+            self._over[run] = stands, view
+        return view
 
     async def look_at(self, repository: Path | None) -> None:
         """The repository that the console was opened in. What a merge that was cut off left there is put back."""

@@ -26,7 +26,7 @@ from coordinator.recording import EffectiveLimits
 from coordinator.rows import SessionRows
 from coordinator.ruling import BY
 from coordinator.terms import Terms, TreeKind
-from coordinator.worktime import worked_ms
+from coordinator.worktime import Work
 from store import attention, decisions, turns
 from store.attachments import Attached
 from store.vocab import (
@@ -38,6 +38,7 @@ from store.vocab import (
     MicroUsd,
     Millis,
     TaskId,
+    TurnId,
     TurnState,
 )
 
@@ -132,33 +133,60 @@ class RowViews:
     turns: tuple[TurnView, ...]
     decisions: tuple[DecisionView, ...]
     """Those that wait first."""
+    asks: bool
+    """Some decision waits for the operator."""
+    work: Work
+    last_end: Millis | None
+    """When the last turn that is over ended."""
+    flying: TurnId | None
+    guessed: bool
+    """What some turn has cost is a guess."""
 
     @classmethod
     def of(cls, rows: SessionRows, before: Self | None = None) -> Self:
         """``before``: the last ones of the same run; of a row that is as it was the same view is taken again."""
         if before is not None and before.rows is rows:
             return before
-        return cls(rows=rows, turns=_turn_views(rows, before), decisions=_decision_views(rows, before))
+        if before is not None and before.rows.turns is rows.turns and before.rows.decisions is rows.decisions:
+            same_images = before.rows.attached == rows.attached
+            return replace(before, rows=rows, turns=before.turns if same_images else _turn_views(rows, before))
+        return cls(
+            rows=rows,
+            turns=_turn_views(rows, before),
+            decisions=_decision_views(rows, before),
+            asks=bool(rows.open_decisions),
+            work=Work.of(rows.turns, rows.decisions),
+            last_end=max((turn.ended_at for turn in rows.turns if turn.ended_at), default=None),
+            flying=next((turn.id for turn in rows.turns if turn.state in FLYING), None),
+            guessed=any(turn.cost_known is CostKnowledge.GUESS for turn in rows.turns),
+        )
 
 
 def _turn_views(rows: SessionRows, before: RowViews | None) -> tuple[TurnView, ...]:
     if before is None or before.rows.attached != rows.attached:
         return tuple(turn_view(turn, rows.attached) for turn in rows.turns)
-    had = {row.id: (row, view) for row, view in zip(before.rows.turns, before.turns, strict=True)}
-    found = ((turn, *had.get(turn.id, (None, None))) for turn in rows.turns)
+    had, views = before.rows.turns, before.turns
     return tuple(
-        view if view is not None and row == turn else turn_view(turn, rows.attached) for turn, row, view in found
+        views[n] if n < len(had) and _same(had[n], turn) else turn_view(turn, rows.attached)
+        for n, turn in enumerate(rows.turns)
     )
 
 
+def _same(had: object, row: object) -> bool:
+    """Most rows are the very same object: thousands are not compared column by column."""
+    return had is row or had == row
+
+
 def _decision_views(rows: SessionRows, before: RowViews | None) -> tuple[DecisionView, ...]:
+    if before is not None and before.rows.decisions is rows.decisions:
+        return before.decisions
     ruled = Counter(d.answered_by for d in rows.decisions if (d.answered_by or "").startswith(BY))
     had = {} if before is None else {view.id: view for view in before.decisions}
     same = {} if before is None else {row.id: row for row in before.rows.decisions}
     views = []
     for row in sorted(rows.decisions, key=lambda d: (d.state not in LIVE, d.asked_at)):
         uses = ruled[row.answered_by]
-        if same.get(row.id) != row:
+        if not _same(same.get(row.id), row):
             views.append(readable_view(row, uses))
         else:
             view = had[row.id]
@@ -166,8 +194,9 @@ def _decision_views(rows: SessionRows, before: RowViews | None) -> tuple[Decisio
     return tuple(views)
 
 
-def group_of(rows: SessionRows, *, at_budget: bool, past_work: bool, paged: bool, ended: bool) -> Group:
-    if any(d.state is DecisionState.OPEN for d in rows.decisions) and not ended:
+def group_of(made: RowViews, *, at_budget: bool, past_work: bool, paged: bool, ended: bool) -> Group:
+    rows = made.rows
+    if made.asks and not ended:
         return Group.NEEDS_YOU
     if paged:
         return Group.NEEDS_YOU
@@ -175,26 +204,25 @@ def group_of(rows: SessionRows, *, at_budget: bool, past_work: bool, paged: bool
         return Group.ENDED
     if past_work:
         return Group.NEEDS_YOU
-    if any(turn.state in FLYING for turn in rows.turns):
+    if made.flying is not None:
         return Group.WORKING
     if at_budget:
         return Group.NEEDS_YOU
-    last_end = max((turn.ended_at or 0 for turn in rows.turns), default=0)
-    if rows.run is not None and last_end > rows.run.seen_at:
+    if rows.run is not None and (made.last_end or 0) > rows.run.seen_at:
         return Group.YOUR_MOVE
     return Group.IDLE if rows.turns else Group.WORKING
 
 
-def budget_view(rows: SessionRows, limits: EffectiveLimits, now: Millis) -> BudgetView:
-    spend = rows.spend
+def budget_view(made: RowViews, limits: EffectiveLimits, now: Millis) -> BudgetView:
+    spend = made.rows.spend
     return BudgetView(
         spent=spend.money if spend else MicroUsd(0),
         limit=limits.budget,
-        guessed=any(t.cost_known is CostKnowledge.GUESS for t in rows.turns),
+        guessed=made.guessed,
         unknown_turns=spend.unknown if spend else 0,
         turns=spend.turns if spend else 0,
         max_turns=limits.max_turns,
-        working_ms=worked_ms(rows.turns, rows.decisions, now),
+        working_ms=made.work.at(now),
         working_limit_ms=limits.working_ms,
         expires_at=Millis(limits.expires_at),
     )
@@ -226,13 +254,11 @@ def session_view(
     at_budget = state is not None and state.at_budget and state.at_rest and not ended
     past_work = state is not None and state.past_work and not ended
     shown = live or Live()
-    ends = [turn.ended_at for turn in rows.turns if turn.ended_at]
-    flying = next((turn.id for turn in rows.turns if turn.state in FLYING), None)
     made = RowViews.of(rows, kept)
     return SessionView(
         run=run.id,
         title=run.title,
-        group=group_of(rows, at_budget=at_budget, past_work=past_work, paged=paged, ended=ended),
+        group=group_of(made, at_budget=at_budget, past_work=past_work, paged=paged, ended=ended),
         agent=run.agent,
         driver=run.driver,
         billing=run.billing,
@@ -243,7 +269,7 @@ def session_view(
         head=run.head,
         created_at=run.created_at,
         operator=run.operator,
-        budget=budget_view(rows, limits, now),
+        budget=budget_view(made, limits, now),
         model=shown.model or run.model or terms.model,
         models=shown.models,
         mode=shown.mode or run.mode or terms.mode,
@@ -259,9 +285,9 @@ def session_view(
         detail=run.detail,
         ended_at=run.ended_at,
         last_event_at=shown.last_event_at,
-        turn_ended_at=max(ends) if ends else None,
+        turn_ended_at=made.last_end,
         turns=made.turns,
-        in_flight=flying,
+        in_flight=made.flying,
         queued=tuple(
             QueuedView(
                 id=q.id,

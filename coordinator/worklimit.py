@@ -6,16 +6,17 @@ turn began or ended. What counts is the ledger, never how long this console has 
 
 from typing import TYPE_CHECKING
 
-from coordinator import machine, worktime
+from coordinator import machine
 from coordinator.rows import SessionRows
+from coordinator.worktime import Work
 
 if TYPE_CHECKING:
     from coordinator.session import HeldSession
 
 TIMER = "working"
 
-Counted = tuple[SessionRows, int]
-"""The rows and the limit that a count was made for: while both stay, only the timer brings something new."""
+Counted = tuple[SessionRows, int, Work]
+"""The rows and the limit that a count was made for, and the count: while both stay, only time brings something new."""
 
 
 async def watch(session: "HeldSession", *, again: bool = False) -> None:
@@ -29,23 +30,29 @@ async def watch(session: "HeldSession", *, again: bool = False) -> None:
     before = session.counted
     if not again and before is not None and before[0] is session.rows and before[1] == limit:
         return
-    worked = _worked(session)
+    work = _work(session)
+    worked = work.at(session.house.clock.now())
+    rows = session.rows
     await session.decide(machine.Worked(ms=worked))
-    # What the machine had to say about it changes rows, but no working time.
-    session.counted = (session.rows, limit)
+    # What the machine had to say about it changes rows, but no working time; what came meanwhile may have.
+    same = session.rows.turns is rows.turns and session.rows.decisions is rows.decisions
+    session.counted = (session.rows if same else rows, limit, work)
     moments = (limit * 8 // 10, limit)
     due = next((moment for moment in moments if moment > worked), None)
-    counts = worktime.runs_now(session.rows.turns, session.rows.decisions)
-    session.set_deadline(TIMER, (due - worked) / 1000 if due is not None and counts else None)
+    session.set_deadline(TIMER, (due - worked) / 1000 if due is not None and work.runs else None)
 
 
 def left(session: "HeldSession") -> float | None:
     """Seconds that it may still work; None: there is no limit, or nothing counts just now."""
     limit = session.limits.working_ms
-    if limit is None or not worktime.runs_now(session.rows.turns, session.rows.decisions):
+    work = _work(session) if limit is not None else None
+    if limit is None or work is None or not work.runs:
         return None
-    return max(0.0, (limit - _worked(session)) / 1000)
+    return max(0.0, (limit - work.at(session.house.clock.now())) / 1000)
 
 
-def _worked(session: "HeldSession") -> int:
-    return worktime.worked_ms(session.rows.turns, session.rows.decisions, session.house.clock.now())
+def _work(session: "HeldSession") -> Work:
+    rows, before = session.rows, session.counted
+    if before is not None and before[0].turns is rows.turns and before[0].decisions is rows.decisions:
+        return before[2]
+    return Work.of(rows.turns, rows.decisions)

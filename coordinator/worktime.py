@@ -4,6 +4,8 @@ Counted from the rows of the ledger each time, so that no crash forgets any of i
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 from store.decisions import Decision
 from store.turns import Turn
@@ -64,3 +66,27 @@ def runs_now(turns: Iterable[Turn], decisions: Iterable[Decision]) -> bool:
     """Whether it counts just now: a turn in flight, and nobody awaited."""
     flying = any(turn.ended_at is None and _began(turn) is not None for turn in turns)
     return flying and all(one.answered_at or one.ended_at for one in decisions)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a run has worked, counted once for rows that stay a while: only the time goes on."""
+
+    ms: int
+    """Up to the newest moment that the rows name."""
+    since: Millis
+    """That moment."""
+    runs: bool
+    """Whether it counts on from there."""
+
+    @classmethod
+    def of(cls, turns: Sequence[Turn], decisions: Sequence[Decision]) -> Self:
+        began = [at for turn in turns if (at := _began(turn)) is not None]
+        ended = [turn.ended_at for turn in turns if turn.ended_at is not None]
+        asked = [one.answered_at or one.ended_at or one.asked_at for one in decisions]
+        since = max((*began, *ended, *asked), default=Millis(0))
+        return cls(worked_ms(turns, decisions, since), since, runs_now(turns, decisions))
+
+    def at(self, now: Millis) -> int:
+        """As ``worked_ms`` then; of a clock that was put back, what had been worked before."""
+        return self.ms + max(0, now - self.since) if self.runs else self.ms

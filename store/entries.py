@@ -41,6 +41,8 @@ LAST_SEQ: Final = "SELECT seq FROM entries ORDER BY seq DESC LIMIT 1"
 APPEND: Final = f"INSERT INTO entries {values(Entry)}"
 # A whole chain, in order.
 CHAIN: Final = f"SELECT {columns(Entry)} FROM entries WHERE run = :run ORDER BY n"
+# What was added to it since it was so long.
+SINCE: Final = f"SELECT {columns(Entry)} FROM entries WHERE run = :run AND n > :n ORDER BY n"
 BEGINNING: Final = f"SELECT {columns(Entry)} FROM entries WHERE run = :run AND kind GLOB :kinds ORDER BY n"
 # The newest entry of all: what a mark beside the ledger notes.
 NEWEST: Final = f"SELECT {columns(Entry)} FROM entries ORDER BY seq DESC LIMIT 1"
@@ -105,6 +107,11 @@ def head(tx: Tx, run: RunId | Literal[0]) -> tuple[int, str]:
 
 def entries_of(tx: Tx, run: RunId | Literal[0]) -> list[Entry]:
     return many(tx, Entry, CHAIN, {"run": run})
+
+
+def since(tx: Tx, run: RunId | Literal[0], n: int) -> list[Entry]:
+    """What was added to a chain since it was ``n`` long, in order."""
+    return many(tx, Entry, SINCE, {"run": run, "n": n})
 
 
 def beginning(tx: Tx, run: RunId, kinds: str) -> list[Entry]:

@@ -11,7 +11,7 @@ from coordinator.clock import RealClock
 from coordinator.constants import Timing
 from coordinator.timers import renewal_in
 from coordinator.wallclock import FORWARD_STEP, GRACE, WallClock
-from coordinator.worktime import merged, runs_now, worked_ms, working_ms
+from coordinator.worktime import Work, merged, runs_now, worked_ms, working_ms
 from store import decisions, turns
 from store.tx import Tx
 from store.vocab import DecisionKind, Millis, RunId, TurnId, TurnResultKind, TurnSource
@@ -116,7 +116,9 @@ def at(tx: Tx, second: int) -> Tx:
 def worked(tx: Tx, run: RunId, second: int) -> tuple[int, bool]:
     """Seconds up to then, and whether it counts just now."""
     rows = turns.of_run(tx, run), decisions.of_run(tx, run)
-    return worked_ms(*rows, Millis(NOON + second * 1000)) // 1000, runs_now(*rows)
+    now, work = Millis(NOON + second * 1000), Work.of(*rows)
+    assert (work.at(now), work.runs) == (worked_ms(*rows, now), runs_now(*rows))
+    return worked_ms(*rows, now) // 1000, runs_now(*rows)
 
 
 def test_working_time_is_counted_from_the_ledger_s_own_rows() -> None:

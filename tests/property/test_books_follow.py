@@ -273,6 +273,14 @@ class Books(Shell):
         assert not [row for row in rows if SECRET in row.failure_text]
 
     @invariant()
+    def what_is_read_of_a_run_is_the_same_whether_all_of_it_or_what_changed(self) -> None:
+        if not hasattr(self, "state") or self.first.conn.in_transaction:
+            return  # a console that is killed in a transaction has nothing of it
+        whole = read_rows(self.first, self.run)
+        self.kept = read_rows(self.first, self.run, getattr(self, "kept", None))
+        assert self.kept == whole
+
+    @invariant()
     def the_machine_knows_what_the_ledger_knows(self) -> None:
         if not hasattr(self, "state") or self.over:
             return
