@@ -103,6 +103,7 @@ def open_backend(
     if refused is not None:
         yield refused
         return
+    kernel.one_heap()
     logs.keep(paths.logs, around, *(dict(one.env) for one in profiles))
     prices = pricefile.load(paths.config_file.parent / pricefile.NAME)
     if isinstance(prices, Refusal):

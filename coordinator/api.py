@@ -449,6 +449,10 @@ class Backend(Protocol):
         again)."""
         ...
 
+    def leave(self, run: RunId) -> None:
+        """The run is not looked at any more: no events are kept for it until it is drained again."""
+        ...
+
     def terminal(self, run: RunId) -> Terminal | None:
         """What the agent's own terminal shows; None: it has none, or this console does not hold it."""
         ...

@@ -1,11 +1,10 @@
 """Live events on their way to a front end: lossy for progress, never for endings, and it counts what it dropped.
 
-A lane for each run that a front end follows, and one bound for all of them together. A run is followed once it was
-drained; what others print is in the ledger, and whoever comes to them begins with a page of that. A front end that does
-not drain (a stopped terminal, an editor in front) costs at most ``WAITING`` events of memory; it is then told how many
-are missing and reads the page again. The lane that was left alone for longest goes first: most likely its run is no
-longer in view. Endings travel in the snapshot, which always holds the newest state, so nothing that must arrive is
-ever here alone.
+A lane for each run that a front end follows, and one bound for all of them together. A run is followed from its first
+draining until it is left; what others print is in the ledger, and whoever comes to them begins with a page of that. A
+front end that does not drain (a stopped terminal, an editor in front) costs at most ``WAITING`` events of memory; it is
+then told how many are missing and reads the page again. The lane that was left alone for longest goes first. Endings
+travel in the snapshot, which always holds the newest state, so nothing that must arrive is ever here alone.
 """
 
 import threading
@@ -63,6 +62,14 @@ class Feed:
             events = tuple(lane.events)
             self._empty(lane)
             return events, self._dropped.pop(run, 0)
+
+    def leave(self, run: RunId) -> None:
+        """Nobody looks at it any more: nothing is kept for it until somebody does again."""
+        with self._lock:
+            lane = self._lanes.pop(run, None)
+            if lane is not None:
+                self._dropped[run] = self._dropped.get(run, 0) + len(lane.events)
+                self._empty(lane)
 
     def without_pieces(self, run: RunId, blocks: Container[str]) -> None:
         """Leave out the pieces of these blocks: who reads the page has them from there."""

@@ -107,6 +107,10 @@ class CoordinatorThread:
         coordinator = self._coordinator
         return coordinator.house.feed.drain(run) if coordinator is not None else ((), 0)
 
+    def leave(self, run: RunId) -> None:
+        if (coordinator := self._coordinator) is not None:
+            coordinator.house.feed.leave(run)
+
     def terminal(self, run: RunId) -> Terminal | None:
         coordinator = self._coordinator
         session = coordinator.sessions.get(run) if coordinator is not None else None

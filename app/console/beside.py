@@ -72,7 +72,8 @@ class Beside:
             self._show(here)
 
     def _show(self, run: RunId | None) -> None:
-        self._drive.run_beside = run
+        before, self._drive.run_beside = self._drive.run_beside, run
+        self._deeds.viewing.leave(before)
         self._page_of = None
         session = session_of(self._drive.snapshot, run)
         if session is not None:
@@ -121,6 +122,7 @@ class Beside:
         reply = await self._deeds.order(ReadTranscript(run=run))
         session = session_of(self._drive.snapshot, run)
         if session is None or self._drive.run_beside != run or not isinstance(reply, TranscriptPage):
+            self._deeds.viewing.leave(run)
             return
         self._drive.beside.transcript.show(session, reply)
         self._page_of = run

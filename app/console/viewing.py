@@ -107,7 +107,8 @@ class Viewing:
         self._deeds.queueing.leave()
         self._deeds.drafts.leave(self._deeds.drive.run_in_view)
         self._deeds.beside.comes_into_view(run)
-        self._deeds.drive.run_in_view = run
+        before, self._deeds.drive.run_in_view = self._deeds.drive.run_in_view, run
+        self.leave(before)
         self._deeds.drive.decision_in_view = None
         self._page_of = None
         self._visited = False
@@ -128,6 +129,11 @@ class Viewing:
             composer.focus()
         self.watch_seen()
 
+    def leave(self, run: RunId | None) -> None:
+        """What comes of it now is nobody's to draw, unless it stands on the screen all the same."""
+        if run is not None and run not in (self._deeds.drive.run_in_view, self._deeds.drive.run_beside):
+            self._deeds.app.backend.leave(run)
+
     async def _read_page(self, run: RunId) -> None:
         # What waits in the feed is in the page, unfinished words too.
         self._page_of = None
@@ -135,6 +141,7 @@ class Viewing:
         reply = await self._deeds.order(ReadTranscript(run=run))
         session = self._deeds.session
         if session is None or session.run != run or self._deeds.away:
+            self.leave(run)
             return
         if isinstance(reply, TranscriptPage):
             self._deeds.drive.transcript.show(session, reply)

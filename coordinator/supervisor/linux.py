@@ -30,6 +30,7 @@ SYNC = "fdatasync"
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PIDS_BY_SCAN = not os.path.exists(f"/proc/self/task/{os.getpid()}/children")  # noqa: PTH110
+_M_ARENA_MAX = -8
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 
@@ -227,6 +228,17 @@ def widen(pipe: int, size: int) -> None:
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, size)
     except OSError:
         pass  # the user's share of pipe memory is used up; 64 KiB do
+
+
+def one_heap() -> None:
+    """Have all threads to come take their memory from one heap.
+
+    glibc gives each a heap of its own. Events are made on one thread and let go on another, so the heaps fill with
+    holes: of a console's 30 MB in them 13 were free after ten minutes, of 22 in one heap 6 (measured).
+    """
+    mallopt = getattr(_libc, "mallopt", None)  # other C libraries have one heap anyhow, and not this word for it
+    if mallopt is not None:
+        mallopt(_M_ARENA_MAX, 1)
 
 
 def set_aside(fd: int, size: int) -> None:

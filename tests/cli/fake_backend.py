@@ -169,6 +169,9 @@ class FakeBackend:
             dropped, self.dropped = self.dropped, 0
         return events, dropped
 
+    def leave(self, run: RunId) -> None:
+        raise NotImplementedError
+
     def terminal(self, run: RunId) -> None:
         return None
 

@@ -63,6 +63,10 @@ async def test_the_second_one_is_read_along_and_each_hears_its_own_feed() -> Non
         assert "news of 14" not in words(app.drive.transcript)
         await alone(app, pilot, "vertical_line")
         assert app.drive.run_beside is None and not app.drive.has_class("-beside")
+        assert backend.left == [14], "of one that nobody sees nothing is kept"
+        await app.deeds.viewing.view(RunId(9))
+        await eventually(lambda: 12 in backend.left)
+        assert 9 not in backend.left
 
 
 async def test_keys_text_and_stop_belong_to_the_one_whose_title_is_lit() -> None:

@@ -35,6 +35,19 @@ def test_of_a_run_that_nobody_follows_nothing_is_kept_and_who_comes_is_told_what
     assert (texts(events), dropped) == (["c"], 0)
 
 
+def test_nothing_is_kept_of_a_run_that_is_left_until_somebody_comes_again() -> None:
+    feed = Feed()
+    feed.leave(ONE)  # that nobody followed
+    feed.drain(ONE)
+    feed.put(ONE, said(ONE, "a"))
+    feed.leave(ONE)
+    feed.put(ONE, said(ONE, "b"))
+    assert kept(feed) == 0
+    assert feed.drain(ONE) == ((), 2)
+    feed.put(ONE, said(ONE, "c"))
+    assert texts(feed.drain(ONE)[0]) == ["c"]
+
+
 def test_a_run_that_is_no_longer_looked_at_gives_way_to_the_one_that_is() -> None:
     feed = Feed()
     feed.drain(ONE)
@@ -91,7 +104,9 @@ def test_large_texts_count_by_their_length(monkeypatch: pytest.MonkeyPatch) -> N
 
 Step = tuple[str, RunId, int]
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["put", "drain", "page"]), st.sampled_from([ONE, OTHER, THIRD]), st.integers(0, 9))
+    st.tuples(
+        st.sampled_from(["put", "drain", "page", "leave"]), st.sampled_from([ONE, OTHER, THIRD]), st.integers(0, 9)
+    )
 )
 
 
@@ -109,6 +124,9 @@ def test_every_event_is_told_once_in_order_or_counted_as_missing(steps: list[Ste
                 put[run] += count
             elif what == "page":
                 feed.without_pieces(run, {"another block"})
+            elif what == "leave":
+                feed.leave(run)
+                assert run not in feed._lanes
             else:
                 events, dropped = feed.drain(run)
                 assert texts(events) == [str(got[run] + dropped + n) for n in range(len(events))]

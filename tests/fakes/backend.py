@@ -261,6 +261,7 @@ class FakeBackend:
         """Files that are images, by name; a name that is not here is no file."""
         self.tasks = QueueView(tasks=(), counts={})
         self.beats = 0
+        self.left: list[RunId] = []
 
     # ------------------------------------------------------------------------------------------ the Backend protocol
 
@@ -285,6 +286,9 @@ class FakeBackend:
     def drain(self, run: RunId) -> tuple[tuple[FeedEvent, ...], int]:
         with self._lock:
             return tuple(self._feeds.pop(run, ())), 0
+
+    def leave(self, run: RunId) -> None:
+        self.left.append(run)
 
     def terminal(self, run: RunId) -> Terminal | None:
         return self.terminals.get(run)

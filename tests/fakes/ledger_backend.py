@@ -45,6 +45,9 @@ class LedgerBackend(FakeBackend):
     def drain(self, run: RunId) -> tuple[tuple[FeedEvent, ...], int]:
         return self.lanes.drain(run)
 
+    def leave(self, run: RunId) -> None:
+        self.lanes.leave(run)
+
     def feed(self, *events: FeedEvent) -> None:
         for event in events:
             self.lanes.put(event.run, [event])

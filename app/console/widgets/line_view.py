@@ -283,7 +283,7 @@ class LineView(ScrollView, can_focus=True):
         row_at = y + self.scroll_offset.y
         painter = self._painter
         base = self._base or self.rich_style
-        painter.begin(self._row_width, name_of(self.app.theme), base)
+        painter.begin(self._row_width, name_of(self.app.theme), base, rows=self.size.height)
         if row_at >= self._index.total:
             return Strip.blank(self.size.width, base)
         number, row = self._index.locate(row_at)

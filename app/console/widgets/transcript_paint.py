@@ -15,7 +15,9 @@ from app.console.theme import style_of
 from app.console.views.text import cells
 from app.console.views.transcript_lines import Line, Row, rows_of
 
-_KEPT = 1_024
+_KEPT = 256
+"""Lines whose strips are kept; of a tall screen three times what is in view. Each has a dozen caches of Textual's below
+it: 1,024 of them took ten megabytes, reached after a quarter of an hour of reading (measured)."""
 _STYLES: dict[str, tuple[str, str]] = {
     "": ("text", ""),
     "agent": ("text", ""),
@@ -67,8 +69,11 @@ class Painter:
         self._strips: OrderedDict[Line, list[Strip]] = OrderedDict()
         self._styles: dict[tuple[str, str], Style] = {}
         self._look: tuple[int, str, Style] = (0, "", Style())
+        self._most = _KEPT
 
-    def begin(self, width: int, theme: str, base: Style) -> None:
+    def begin(self, width: int, theme: str, base: Style, *, rows: int) -> None:
+        """``rows``: as many are in view."""
+        self._most = max(_KEPT, 3 * rows)
         look = (width, theme, base)
         if look != self._look:
             self._look = look
@@ -83,7 +88,7 @@ class Painter:
         width = self._look[0]
         made = [self._strip(self.segments(line, row), width, line) for row in rows_of(line, width)]
         self._strips[line] = made
-        if len(self._strips) > _KEPT:
+        if len(self._strips) > self._most:
             self._strips.popitem(last=False)
         return made
 

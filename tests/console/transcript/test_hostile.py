@@ -76,7 +76,7 @@ def painted(way: str, said: str, width: int) -> str:
             model.toggle(line)
             model.flush()
     painter = Painter()
-    painter.begin(width, "dark", Style())
+    painter.begin(width, "dark", Style(), rows=40)
     strips = [strip for line in model.lines for strip in painter.strips(line)]
     for strip in strips:
         assert strip.cell_length == width
