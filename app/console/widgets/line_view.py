@@ -7,8 +7,6 @@ wraps what is in view (performance.md).
 
 import app.console.before_textual  # noqa: F401, I001  (sets what textual reads at import)
 
-from functools import lru_cache
-
 from rich.style import Style
 from textual import events
 from textual.geometry import Offset, Region, Size
@@ -24,6 +22,7 @@ from app.console.views.transcript import Splice
 from app.console.views.transcript_copy import copied
 from app.console.views.transcript_lines import Line, Row, count_rows, guess_rows, rows_of
 from app.console.views.transcript_rows import RowIndex
+from app.console.widgets import strips  # noqa: F401  (what rows of text remember)
 from app.console.widgets.transcript_paint import Painter
 from coordinator.textsearch import Needle
 
@@ -31,12 +30,6 @@ _BELOW = 0.5
 """Seconds between two paintings of how much is below."""
 _SLICE = 400
 """Lines that are wrapped in one go after a new width, at each side of what is in view."""
-STYLES_KEPT = 1_024
-# Textual remembers the codes of 16,384 styles. With the place in it that a selection needs (``apply_offsets``) each row
-# that scrolls by has a style of its own, which nobody asks for again: ten megabytes after a quarter of an hour of eight
-# streams (measured). Those that are asked for again are a few dozen.
-_codes = vars(Strip)["render_ansi"].__func__.__wrapped__
-setattr(Strip, "render_ansi", classmethod(lru_cache(maxsize=STYLES_KEPT)(_codes)))  # type: ignore[arg-type]  # noqa: B010
 
 
 class LineView(ScrollView, can_focus=True):
