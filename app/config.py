@@ -9,11 +9,11 @@ import os
 import shlex
 import subprocess
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Struct, field
 
 from app import themes
 from app.notices.items import Kind, NoticeSettings
@@ -97,8 +97,7 @@ class _File(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     notify: _Notify = _Notify()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(Struct, frozen=True, kw_only=True):
     operator: str | None = None
     """As set; ``operator_name`` says who it is when nothing is."""
     agent: str | None = None

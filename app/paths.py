@@ -7,8 +7,9 @@ here opens a file.
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from store.refusal import Refusal
 from store.vocab import RefusalReason
@@ -18,8 +19,7 @@ _NAME = "footplate"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Paths:
+class Paths(Struct, frozen=True, kw_only=True):
     config_file: Path
     agents_file: Path
     rules_file: Path

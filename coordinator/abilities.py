@@ -4,7 +4,7 @@ One driver may know more of some agents than of others, so it is told which one 
 it. Nothing of a machine is looked at here.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from coordinator.agentprofile import PER_RUN, AgentProfile
 from coordinator.drivers import registry

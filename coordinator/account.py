@@ -6,8 +6,9 @@ from its oldest turns on, and says so. What stands in a ledger is not known here
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 MOST: Final = 32 * 1024
 """Bytes of an account."""
@@ -17,8 +18,7 @@ GO_ON: Final = "Go on from where you stopped."
 """The message of an operator who says nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToldTurn:
+class ToldTurn(Struct, frozen=True, kw_only=True):
     run: int
     n: int
     by: str
@@ -32,8 +32,7 @@ class ToldTurn:
     """'' where it ended well."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
+class Before(Struct, frozen=True, kw_only=True):
     """The run that is gone on from."""
 
     run: int

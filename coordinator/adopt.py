@@ -8,9 +8,10 @@ never from the replay. What the old console had under way is in ``catchup.py``.
 
 import asyncio
 import logging
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from coordinator import catchup, closing, deeds, eventcodec, launch, machine, steps, stuck, turntimeout
 from coordinator.api import EndingView, Started

@@ -1,8 +1,9 @@
 """What an agent profile is: how one kind of agent is run. Which there are stands in ``builtinagents`` and in the
 operator's ``agents.toml`` (``agentsfile``); whether they can be run here is looked at in ``profiles``."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from store.vocab import Billing
 
@@ -10,8 +11,7 @@ SHARED: Final = "shared"
 PER_RUN: Final = "per-run"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentProfile:
+class AgentProfile(Struct, frozen=True, kw_only=True):
     name: str
     driver: str
     program: str

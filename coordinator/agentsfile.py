@@ -7,11 +7,11 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from coordinator import tomlfiles
 from coordinator.agentprofile import PER_RUN, AgentProfile

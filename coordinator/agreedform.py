@@ -4,7 +4,6 @@ Of a run's terms and of those for several attempts alike. Pure; which fields mat
 """
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,7 +20,7 @@ def canonical(agreed: object) -> str:
 
 
 def parse(kind: type[V], stored: str) -> V | Refusal:
-    """``kind``: a dataclass. An unknown or missing field, or a wrong type, is ``terms-unreadable``."""
+    """``kind``: a Struct. An unknown or missing field, or a wrong type, is ``terms-unreadable``."""
     try:
         raw = msgspec.json.decode(stored.encode())
         extra = set(raw) - set(names(kind)) if isinstance(raw, dict) else set()
@@ -34,7 +33,7 @@ def parse(kind: type[V], stored: str) -> V | Refusal:
 
 def names(kind: Any) -> tuple[str, ...]:
     """Of the fields, in the order in which they are looked at."""
-    return tuple(one.name for one in fields(kind))
+    return tuple(kind.__struct_fields__)
 
 
 def first_difference(agreed: V, actual: V, said: Callable[[object], str] = str) -> Refusal | None:

@@ -6,8 +6,9 @@ ends, the console and ``--plain``, use exactly this.
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from coordinator.difftypes import (
     Changes as Changes,
@@ -112,8 +113,7 @@ from store.vocab import (
 # ------------------------------------------------------------------------------------------------------------ commands
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Say:
+class Say(Struct, frozen=True, kw_only=True):
     """A turn, or a place in the line while one runs. Answer: ``Said`` or ``Refusal``."""
 
     run: RunId
@@ -124,14 +124,12 @@ class Say:
     """In the order in which the text names them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Struct, frozen=True, kw_only=True):
     turn: TurnId | None = None
     queued: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditQueued:
+class EditQueued(Struct, frozen=True, kw_only=True):
     run: RunId
     queued: int
     text: str
@@ -142,13 +140,11 @@ class EditQueued:
     """Names of images that it has and that the text still names; None: all stay."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseQueue:
+class ReleaseQueue(Struct, frozen=True, kw_only=True):
     run: RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerDecision:
+class AnswerDecision(Struct, frozen=True, kw_only=True):
     run: RunId
     decision: DecisionId
     revision: int
@@ -156,96 +152,81 @@ class AnswerDecision:
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DismissDecision:
+class DismissDecision(Struct, frozen=True, kw_only=True):
     run: RunId
     decision: DecisionId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interrupt:
+class Interrupt(Struct, frozen=True, kw_only=True):
     run: RunId
     turn: TurnId | None
     """The one in flight when the key was pressed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
+class Stop(Struct, frozen=True, kw_only=True):
     run: RunId
     kill: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopAll:
+class StopAll(Struct, frozen=True, kw_only=True):
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finish:
+class Finish(Struct, frozen=True, kw_only=True):
     """End well: waits for the turn in flight; a second one interrupts it."""
 
     run: RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetMode:
+class SetMode(Struct, frozen=True, kw_only=True):
     run: RunId
     mode: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetModel:
+class SetModel(Struct, frozen=True, kw_only=True):
     run: RunId
     model: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rename:
+class Rename(Struct, frozen=True, kw_only=True):
     run: RunId
     title: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pin:
+class Pin(Struct, frozen=True, kw_only=True):
     run: RunId
     pinned: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(Struct, frozen=True, kw_only=True):
     """The operator has had it in view for a second."""
 
     run: RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Acknowledge:
+class Acknowledge(Struct, frozen=True, kw_only=True):
     """The operator has seen an item of the attention queue for which that is enough. Answer: ``Done`` or
     ``Refusal``."""
 
     item: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaveDraft:
+class SaveDraft(Struct, frozen=True, kw_only=True):
     key: str
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadDraft:
+class LoadDraft(Struct, frozen=True, kw_only=True):
     key: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadSaidBefore:
+class ReadSaidBefore(Struct, frozen=True, kw_only=True):
     """What the operator has said in a repository, over all its runs. Answer: ``SaidBefore``."""
 
     repository: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaidOnce:
+class SaidOnce(Struct, frozen=True, kw_only=True):
     turn: TurnId
     at: Millis
     text: str
@@ -254,21 +235,18 @@ class SaidOnce:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaidBefore:
+class SaidBefore(Struct, frozen=True, kw_only=True):
     texts: tuple[SaidOnce, ...]
     """Each text once, newest last."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadSaid:
+class ReadSaid(Struct, frozen=True, kw_only=True):
     """The whole text of one turn. Answer: a string."""
 
     turn: TurnId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListFiles:
+class ListFiles(Struct, frozen=True, kw_only=True):
     """Files that git tracks in the tree of a run, or in a repository. Answer: ``TrackedFiles`` or ``Refusal``."""
 
     run: RunId | None
@@ -276,8 +254,7 @@ class ListFiles:
     """Looked at where no run is named."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrackedFiles:
+class TrackedFiles(Struct, frozen=True, kw_only=True):
     tree: str
     paths: tuple[str, ...]
     """Relative to the tree; only names that can be written in a text."""
@@ -285,40 +262,34 @@ class TrackedFiles:
     """There are more than were read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookAtProcesses:
+class LookAtProcesses(Struct, frozen=True, kw_only=True):
     """Ask a hold's keeper for its processes; they appear in the next snapshot."""
 
     run: RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookAtRepository:
+class LookAtRepository(Struct, frozen=True, kw_only=True):
     """Look again at the repository that the console was opened in: a first commit may be there, or more changes. The
     next snapshot has it too. Answer: ``RepositoryView``, or ``Done`` where the console was opened in none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaveAll:
+class LeaveAll(Struct, frozen=True, kw_only=True):
     """Go and leave every hold to its keeper: nothing is delivered, requests wait, the next console picks them up.
     Answer: ``Left``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class Left(Struct, frozen=True, kw_only=True):
     until: tuple[tuple[RunId, Millis], ...]
     """Until when each stays held if nobody comes back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resume:
+class Resume(Struct, frozen=True, kw_only=True):
     """The operator is back: paused runs go on. None: all of them."""
 
     run: RunId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extend:
+class Extend(Struct, frozen=True, kw_only=True):
     """A signed amendment: more money, turns or working time, a later end. Answer: ``Done`` or ``Refusal``."""
 
     run: RunId
@@ -329,30 +300,25 @@ class Extend:
     """Added to the end."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revoke:
+class Revoke(Struct, frozen=True, kw_only=True):
     """Take the terms back: the run ends as *revoked*."""
 
     run: RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sweep:
+class Sweep(Struct, frozen=True, kw_only=True):
     """Look again for holds whose console is gone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CloseAll:
+class CloseAll(Struct, frozen=True, kw_only=True):
     """End every hold and shut down, under one deadline. Answer: ``Closed``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Closed:
+class Closed(Struct, frozen=True, kw_only=True):
     unsettled: tuple[RunId, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class Done(Struct, frozen=True, kw_only=True):
     note: str = ""
 
 

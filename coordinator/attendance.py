@@ -4,8 +4,9 @@ A beat is anything that the operator did: a key, a click, a command from a termi
 all holds of one operator; what each hold then does is its machine's matter.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 NOTICE_AT = 0.8
 """Part of the window after which the countdown shows, with one notice."""
@@ -22,8 +23,7 @@ class Presence(StrEnum):
     """A second window has passed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attendance:
+class Attendance(Struct, frozen=True, kw_only=True):
     window: float
     """Seconds."""
     grace: float

@@ -8,10 +8,11 @@ to a person stands in ``app``.
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from coordinator import gitfacts, turntrees
 from coordinator.difftypes import Changes, ChangesFrom, ChangesNote, Diff, FileChange, Remark, TurnSpan

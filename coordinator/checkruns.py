@@ -13,10 +13,12 @@ import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator import checkresults, gitfacts, helperprocess, leftwork, recording
 from coordinator.agreed import terms_of
@@ -46,8 +48,7 @@ AT_ONCE: Final = 2
 _BOTH: Final = 'exec 2>&1; exec /bin/sh -c "$1"'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     run: RunId
     tree: Path
     checks: RepositoryChecks
@@ -90,8 +91,7 @@ def _plain(environment: Mapping[str, str]) -> dict[str, str]:
 # ---------------------------------------------------------------------------------------------------------------- one
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class Checked(Struct, frozen=True, kw_only=True):
     view: CheckView
     output: str
     """What of it is kept, without secrets, behind a first line that says what was run."""

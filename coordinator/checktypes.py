@@ -3,8 +3,9 @@
 Only values. How they are run stands in ``checkruns``, how they are kept in ``checkresults``.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from store.vocab import Millis
 
@@ -14,8 +15,7 @@ MOST_CHECKS = 20
 """For one repository."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepositoryChecks:
+class RepositoryChecks(Struct, frozen=True, kw_only=True):
     """What the configuration says for a repository."""
 
     commands: tuple[str, ...]
@@ -41,8 +41,7 @@ GOING_ON = frozenset({CheckState.WAITING, CheckState.RUNNING})
 NOT_PASSED = frozenset({CheckState.FAILED, CheckState.TIMED_OUT, CheckState.FLOODED})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckView:
+class CheckView(Struct, frozen=True, kw_only=True):
     command: str
     state: CheckState
     detail: str = ""

@@ -1,7 +1,8 @@
 """Which agent a run is proposed with, which others could be had, and why the rest would not work. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from coordinator.abilities import capabilities
 from coordinator.drivers.base import Capabilities
@@ -15,8 +16,7 @@ UNASKED = "unasked"
 """Mode of an agent that asks nobody anything, because it has no way to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class Chosen(Struct, frozen=True, kw_only=True):
     found: Found
     can: Capabilities
 

@@ -1,6 +1,6 @@
 """Section 13 of the design: every default duration and bound, in one table. A test holds ladder < conclude < close."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from coordinator.custody.types import Ladder
 
@@ -21,8 +21,7 @@ RETRY_MOST = 1800.0
 """Seconds before a task is tried again: the first wait, by how much each is longer, the longest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
+class Timing(Struct, frozen=True, kw_only=True):
     """Seconds, but where a name says otherwise. Tests shorten them; the configuration may lengthen them."""
 
     hold_renewal: float = 2.0

@@ -6,9 +6,11 @@ of ``recording``, and what rides along is bound there, with turn 1. The texts ar
 """
 
 import asyncio
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator import account, eventcodec, githelper, parking, recording
 from coordinator.account import Before, ToldTurn
@@ -61,8 +63,7 @@ _ENDS: Final[dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Struct, frozen=True, kw_only=True):
     """The run that is gone on from."""
 
     run: runs.Run
@@ -123,8 +124,7 @@ async def _in_its_tree(ended: Ended, asked: Propose, terms: Terms) -> Terms:
     return replace(terms, tree=tree, head=facts.head, branch=facts.branch)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Found(Struct, frozen=True, kw_only=True):
     conversation: str
     carried: str
     answers: tuple[DecisionId, ...]

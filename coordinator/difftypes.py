@@ -1,14 +1,14 @@
 """What a run changed, as a front end asks for it and is given it: files, one by one their lines, and what must be known
 of how both were found. Part of ``api``, which passes them on."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from store.vocab import RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadChanges:
+class ReadChanges(Struct, frozen=True, kw_only=True):
     """Which files a run changed: in all, or in one of its turns. Answer: ``Changes`` or ``Refusal``."""
 
     run: RunId
@@ -16,8 +16,7 @@ class ReadChanges:
     """The last turn of one of ``Changes.turns``; None: all since the run began."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadDiff:
+class ReadDiff(Struct, frozen=True, kw_only=True):
     """The lines that changed, as a unified diff. Answer: ``Diff`` or ``Refusal``."""
 
     run: RunId
@@ -58,15 +57,13 @@ class ChangesNote(StrEnum):
     """When the run ended the tree could not be read; ``text``: why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
+class Remark(Struct, frozen=True, kw_only=True):
     what: ChangesNote
     count: int = 0
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileChange:
+class FileChange(Struct, frozen=True, kw_only=True):
     path: str
     """To be shown: what is no UTF-8 in it was replaced."""
     names: tuple[bytes, ...]
@@ -81,8 +78,7 @@ class FileChange:
     """It was changed already when the run began: not all of it is the run's."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnSpan:
+class TurnSpan(Struct, frozen=True, kw_only=True):
     """Turns whose changes can be told from the others'. More than one where no console saw the end of the first."""
 
     first: int
@@ -90,8 +86,7 @@ class TurnSpan:
     running: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
+class Changes(Struct, frozen=True, kw_only=True):
     run: RunId
     source: ChangesFrom
     tree: str
@@ -103,8 +98,7 @@ class Changes:
     remarks: tuple[Remark, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diff:
+class Diff(Struct, frozen=True, kw_only=True):
     patch: bytes
     """As git writes it; of what was kept, redacted."""
     cut: bool = False

@@ -10,9 +10,10 @@ import json
 import secrets
 import shutil
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator import landing, leftwork, worktree
 from coordinator.gitfacts import RepositoryFacts
@@ -27,8 +28,7 @@ _GOING: Final = ".going-"
 _FORMAT: Final = "%(refname)%00%(objectname)%00%(*objectname)%00%(taggerdate:unix)%00%(contents:subject)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutAway:
+class PutAway(Struct, frozen=True, kw_only=True):
     name: str
     """Of its reference."""
     run: RunId

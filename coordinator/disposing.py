@@ -7,9 +7,11 @@ are made in ``leftwork``, the target is written in ``landing``.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator import discarding, dispositions, landing, leftwork, recording, treepool, treesinuse
 from coordinator.gitfacts import RepositoryFacts
@@ -35,8 +37,7 @@ class Books(Protocol):
     async def transaction(self, body: Callable[[Tx], T | Refusal]) -> T | Refusal: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class Left(Struct, frozen=True, kw_only=True):
     """What an ended run left, as the ledger and git have it."""
 
     run: runs.Run

@@ -4,9 +4,8 @@
 refused or cut off.
 """
 
-from dataclasses import dataclass
-
 import msgspec
+from msgspec import Struct
 
 from coordinator.treetypes import Disposal
 from store import entries
@@ -25,8 +24,7 @@ DONE = {
 _HOW = {kind: how for how, kind in DONE.items()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disposition:
+class Disposition(Struct, frozen=True, kw_only=True):
     how: Disposal
     at: Millis
     operator: str

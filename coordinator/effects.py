@@ -3,54 +3,47 @@
 ``books.py`` and ``deeds.py`` carry them out; nothing here decides when.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from coordinator.drivers import base
 from coordinator.ruling import Ruling
 from store.vocab import AttentionKind, CostKnowledge, EndReason, FailureKind, MicroUsd, TurnId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookReady:
+class BookReady(Struct, frozen=True, kw_only=True):
     event: base.SessionReady
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookLearned:
+class BookLearned(Struct, frozen=True, kw_only=True):
     native_id: str | None = None
     model: str | None = None
     mode: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookAccepted:
+class BookAccepted(Struct, frozen=True, kw_only=True):
     turn: TurnId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookAgentTurn:
+class BookAgentTurn(Struct, frozen=True, kw_only=True):
     turn: TurnId
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookSettled:
+class BookSettled(Struct, frozen=True, kw_only=True):
     turn: TurnId
     result: base.TurnResult
     cost: MicroUsd | None
     known: CostKnowledge
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookDecision:
+class BookDecision(Struct, frozen=True, kw_only=True):
     event: base.DecisionAsked
     turn: TurnId | None
     ruling: Ruling | None = None
     """It is answered with it, in the same transaction; the operator is not asked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookRuled:
+class BookRuled(Struct, frozen=True, kw_only=True):
     """The answer of a standing rule, and the write that carries it: always behind its ``BookDecision``."""
 
     request: str
@@ -62,19 +55,16 @@ class BookRuled:
     """Of the bytes, keyed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookWithdrawn:
+class BookWithdrawn(Struct, frozen=True, kw_only=True):
     request: str
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookResolved:
+class BookResolved(Struct, frozen=True, kw_only=True):
     event: base.DecisionResolved
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookAttention:
+class BookAttention(Struct, frozen=True, kw_only=True):
     kind: AttentionKind
     key: str
     text: str
@@ -95,75 +85,62 @@ Book = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendBrief:
+class SendBrief(Struct, frozen=True, kw_only=True):
     """The agent is ready: write turn 1, which the ledger has had since the proof."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadMailbox:
+class ReadMailbox(Struct, frozen=True, kw_only=True):
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendRepair:
+class SendRepair(Struct, frozen=True, kw_only=True):
     problems: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParkAsText:
+class ParkAsText(Struct, frozen=True, kw_only=True):
     """The mailbox stayed malformed: put its raw text to the operator as a free question."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendParkAnswers:
+class SendParkAnswers(Struct, frozen=True, kw_only=True):
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendQueued:
+class SendQueued(Struct, frozen=True, kw_only=True):
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendInterrupt:
+class SendInterrupt(Struct, frozen=True, kw_only=True):
     background_too: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendReply:
+class SendReply(Struct, frozen=True, kw_only=True):
     id: str
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendRuled:
+class SendRuled(Struct, frozen=True, kw_only=True):
     """The bytes of a standing rule's answer, which the ledger has."""
 
     request: str
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailStart:
+class FailStart(Struct, frozen=True, kw_only=True):
     """Whoever waits for the launch is told why there is none."""
 
     failure: FailureKind
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conclude:
+class Conclude(Struct, frozen=True, kw_only=True):
     reason: EndReason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fence:
+class Fence(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class Settled(Struct, frozen=True, kw_only=True):
     """A settlement is in the books: take the driver's snapshot, renew the farewell, look at changed files."""
 
 

@@ -7,11 +7,12 @@ syntax. Nothing here knows which secrets there are, nor where a body is stored.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, Final, TypeVar, cast, get_type_hints
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator.drivers import base
 from coordinator.drivers.base import AgentEvent
@@ -121,7 +122,7 @@ def _fields_of(cls: type) -> tuple[tuple[str, ...], tuple[str, ...]]:
     known = _CACHE.get(cls)
     if known is None:
         hints = get_type_hints(cls)
-        names = [field.name for field in fields(cls)]
+        names = cls.__struct_fields__  # type: ignore[attr-defined]  # every event, and what it is made of, is a Struct
         plain = tuple(name for name in names if _text(hints[name]))
         inert = {int, float, bool, bytes}
         nested = tuple(n for n in names if n not in plain and hints[n] not in inert and not _enum(hints[n]))
@@ -151,7 +152,7 @@ def _walk(value: Any, redact: Redact, depth: int) -> Any:
         if all(now is was for now, was in zip(items, value, strict=True)):
             return value
         return tuple(items) if kind is tuple else items
-    if is_dataclass(value) and not isinstance(value, type):
+    if isinstance(value, Struct):
         return redacted(value, redact)
     return value  # numbers, None and our own enums: no agent chose their spelling
 

@@ -12,9 +12,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator import gitfacts
 from coordinator.api import ChangedFile
@@ -44,15 +45,13 @@ Redact = Callable[[str], str]
 _OF_THE_TREE: Final = (EvidenceKind.DIFF, EvidenceKind.FILES, EvidenceKind.GIT_CONFIG)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Piece(Struct, frozen=True, kw_only=True):
     kind: EvidenceKind
     content: bytes
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noted:
+class Noted(Struct, frozen=True, kw_only=True):
     """The tree as it was noted just now (``turntrees``): then nothing of it need be read to compare it."""
 
     tree: str

@@ -10,7 +10,8 @@ travel in the snapshot, which always holds the newest state, so nothing that mus
 import threading
 from collections import OrderedDict
 from collections.abc import Container
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from coordinator.api import FeedEvent
 from coordinator.drivers.base import TextDelta, ThoughtDelta
@@ -23,8 +24,7 @@ WAITING_CHARS = 40_000_000
 PIECES = (TextDelta, ThoughtDelta)
 
 
-@dataclass(slots=True)
-class _Lane:
+class _Lane(Struct):
     events: list[FeedEvent] = field(default_factory=list)
     chars: int = 0
 

@@ -6,9 +6,10 @@ parsed, and what is not UTF-8 stays recognisable through replacement. No process
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator.api import ChangedFile
 from coordinator.parkednote import ROOT
@@ -20,8 +21,7 @@ EMPTY_TREE: Final = {
 """The tree without entries, by the length of the repository's object names."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepositoryFacts:
+class RepositoryFacts(Struct, frozen=True, kw_only=True):
     top: Path
     """Of the working tree; of the repository where it is bare."""
     git_dir: Path
@@ -67,8 +67,7 @@ def neutralising(config: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], 
     return tuple(out.items())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawChange:
+class RawChange(Struct, frozen=True, kw_only=True):
     status: str
     """One letter: M, A, D, R, ?"""
     names: tuple[bytes, ...]

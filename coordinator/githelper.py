@@ -9,9 +9,11 @@ import asyncio
 import hashlib
 import os
 import stat
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator import gitfacts
 from coordinator.api import ChangedFile
@@ -123,8 +125,7 @@ _CONFIG_FILE: Final = 1024 * 1024
 _MOST_FILES: Final = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigReading:
+class ConfigReading(Struct, frozen=True, kw_only=True):
     """Everything by which git could be made to run something here: two of them tell what an agent changed."""
 
     files: tuple[tuple[str, str], ...]

@@ -14,9 +14,10 @@ import os
 import re
 import stat
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator import gitfacts
 from coordinator.gitrun import LIMIT, TIMEOUT, GitOutput, run_git
@@ -43,8 +44,7 @@ _MOST_NEW: Final = 20_000
 """New files looked at; a tree with more has something in it that belongs into ``.gitignore``."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Lens:
+class Lens(Struct, kw_only=True):
     tree: Path
     environment: Mapping[str, str]
     objects: Path
@@ -53,7 +53,7 @@ class Lens:
     """A sparse checkout: some of what is tracked is kept off the disk."""
     cone: bool = False
     """Its patterns name whole folders."""
-    left_out: frozenset[bytes] = field(default=frozenset())
+    left_out: frozenset[bytes] = frozenset()
     """Tracked files that a sparse checkout keeps off the disk; known after ``compare``."""
 
     async def run(

@@ -9,9 +9,10 @@ through ``gitlens`` instead, where that configuration is not read at all. No oth
 import os
 import shutil
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator import gitfacts, helperprocess
 from store.refusal import Refusal
@@ -93,8 +94,7 @@ _SAFE: Final[Mapping[str, str]] = {
 _INHERITED: Final = ("HOME", "PATH", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitOutput:
+class GitOutput(Struct, frozen=True, kw_only=True):
     code: int
     out: bytes
     err: bytes

@@ -16,10 +16,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator.custody.processes import kill_carriers
 from coordinator.supervisor import main as supervisor_main
@@ -35,8 +36,7 @@ _ERR_KEPT: Final = 16 * 1024
 _PIECE: Final = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Struct, frozen=True, kw_only=True):
     code: int
     """Exit code; negative: the signal that ended it."""
     out: bytes

@@ -3,9 +3,10 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from coordinator.attendance import Attendance, Presence
 from coordinator.checkruns import CheckRuns
@@ -23,8 +24,7 @@ from store.refusal import Refusal
 from store.vocab import AuthorizationId, IncarnationId, MicroUsd, Millis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HouseSettings:
+class HouseSettings(Struct, frozen=True, kw_only=True):
     """What the configuration decides."""
 
     operator: str
@@ -70,8 +70,7 @@ class HouseSettings:
     the demo): how tasks ended is seen to all the same."""
 
 
-@dataclass(slots=True, kw_only=True)
-class House:
+class House(Struct, kw_only=True):
     settings: HouseSettings
     ledger: Ledger
     clock: Clock

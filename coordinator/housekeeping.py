@@ -10,9 +10,10 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator import ledgermark
 from coordinator.custody import spoolfile
@@ -32,8 +33,7 @@ MERGES: Final = 100_000
 """More steps than the index of any ledger needs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class Places(Struct, frozen=True, kw_only=True):
     ledger: Path
     spool: Path
     evidence: Path
@@ -41,37 +41,32 @@ class Places:
     mark: Path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Size:
+class Size(Struct, frozen=True, kw_only=True):
     bytes: int = 0
     parts: int = 0
     """Files of the ledger; folders of the others."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
+class Sizes(Struct, frozen=True, kw_only=True):
     ledger: Size
     spool: Size
     evidence: Size
     worktrees: Size
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OldSpool:
+class OldSpool(Struct, frozen=True, kw_only=True):
     folder: Path
     run: RunId
     bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Going:
+class Going(Struct, frozen=True, kw_only=True):
     run: Run
     weight: Weight
     spools: tuple[OldSpool, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True):
     runs: tuple[Going, ...]
     """In the order in which they go."""
     kept: tuple[tuple[Run, Kept], ...]
@@ -84,8 +79,7 @@ class Plan:
         return not self.runs and not self.spools
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pruned:
+class Pruned(Struct, frozen=True, kw_only=True):
     runs: tuple[Tombstone, ...]
     spools: tuple[OldSpool, ...]
     refused: tuple[tuple[RunId, str], ...]

@@ -4,7 +4,8 @@ What a file is called decides nothing: agents and models refuse an image that go
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from coordinator.constants import IMAGE_BYTES, IMAGES_BYTES, IMAGES_OF_A_TURN
 from coordinator.drivers.base import Image

@@ -1,7 +1,8 @@
 """Images as a front end names, looks at and sends them. Part of ``api``, which passes them on."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from coordinator.drivers.base import Image
 from store.vocab import ImageType, RunId
@@ -24,8 +25,7 @@ class ImageProblem(StrEnum):
     """A known secret stands in it, and the ledger would keep it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookAtImages:
+class LookAtImages(Struct, frozen=True, kw_only=True):
     """What the files that a text names are, in the tree of a run or in a repository. Answer: ``ImagesSeen`` or
     ``Refusal``."""
 
@@ -37,8 +37,7 @@ class LookAtImages:
     """Read them, to be sent; else their beginning is enough."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageSeen:
+class ImageSeen(Struct, frozen=True, kw_only=True):
     name: str
     size: int = 0
     problem: ImageProblem | None = None
@@ -46,14 +45,12 @@ class ImageSeen:
     """Where it was read whole and may go."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImagesSeen:
+class ImagesSeen(Struct, frozen=True, kw_only=True):
     images: tuple[ImageSeen, ...]
     """In the order of the names."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttachedView:
+class AttachedView(Struct, frozen=True, kw_only=True):
     """An image that went with a turn, or waits with one."""
 
     name: str

@@ -7,8 +7,9 @@ lane is never full.
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from coordinator.custody.types import SpoolRecord
 
@@ -18,8 +19,7 @@ RECORDS = 2_000
 BATCH = 500
 
 
-@dataclass(frozen=True, slots=True)
-class WireLost:
+class WireLost(Struct, frozen=True):
     """The supervisor's connection ended; what it still had to say is in the spool file."""
 
 

@@ -8,8 +8,9 @@ import fcntl
 import os
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from coordinator.custody.processes import boot_id, identity_of
 from coordinator.supervisor.kernel import kernel
@@ -18,8 +19,7 @@ from store.db import Tx
 from store.vocab import IncarnationId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Life:
+class Life(Struct, frozen=True, kw_only=True):
     id: IncarnationId
     lock_path: Path
     socket_path: Path

@@ -5,7 +5,9 @@ them in one transaction. Between the two nothing is lost: the state moves on onl
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from coordinator import decisioncodec, eventcodec, longtexts, machine
 from coordinator.api import FeedEvent
@@ -24,8 +26,7 @@ from store.events import NewEvent
 from store.vocab import CustodyId, Millis, RunId, TurnId, TurnState
 
 
-@dataclass(slots=True, kw_only=True)
-class Batch:
+class Batch(Struct, kw_only=True):
     """What a batch of records comes to."""
 
     state: SessionState

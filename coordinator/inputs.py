@@ -1,28 +1,25 @@
 """What the session machine is told: each input a small frozen value. What follows from one is ``machine.py``'s to
 say."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from coordinator.drivers import base
 from coordinator.ruling import Ruling
 from store.vocab import MicroUsd, TurnId, TurnSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnRecorded:
+class TurnRecorded(Struct, frozen=True, kw_only=True):
     id: TurnId
     source: TurnSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnNotSent:
+class TurnNotSent(Struct, frozen=True, kw_only=True):
     """A recorded turn was cancelled with proof that no byte of it went."""
 
     id: TurnId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSaid:
+class AgentSaid(Struct, frozen=True, kw_only=True):
     event: base.AgentEvent
     new_turn: TurnId
     """An id for a turn of the agent's own, should this event begin one (ids come from outside)."""
@@ -30,83 +27,69 @@ class AgentSaid:
     """What the standing rules say of a request."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentExited:
+class AgentExited(Struct, frozen=True, kw_only=True):
     how: str
     """Code or signal name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MailboxRead:
+class MailboxRead(Struct, frozen=True, kw_only=True):
     park: bool = False
     malformed: str = ""
     """The problems, in words; '' when there are none."""
     handoff: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepairRefused:
+class RepairRefused(Struct, frozen=True, kw_only=True):
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueChanged:
+class QueueChanged(Struct, frozen=True, kw_only=True):
     waiting: int
     released: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParkAnswered:
+class ParkAnswered(Struct, frozen=True, kw_only=True):
     waiting: int
     """Park answers that wait for a turn now."""
     open: bool
     """Another park is still open."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InterruptAsked:
+class InterruptAsked(Struct, frozen=True, kw_only=True):
     turn: TurnId | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InterruptHeard:
+class InterruptHeard(Struct, frozen=True, kw_only=True):
     """Acknowledged, or three seconds are over."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InterruptLate:
+class InterruptLate(Struct, frozen=True, kw_only=True):
     """No result came in time after an interrupt."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishAsked:
+class FinishAsked(Struct, frozen=True, kw_only=True):
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FenceAsked:
+class FenceAsked(Struct, frozen=True, kw_only=True):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttendanceChanged:
+class AttendanceChanged(Struct, frozen=True, kw_only=True):
     """The operator has been away for too long, or is back."""
 
     paused: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraceOver:
+class GraceOver(Struct, frozen=True, kw_only=True):
     """Away, and the turn in flight has had its time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestartBegun:
+class RestartBegun(Struct, frozen=True, kw_only=True):
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restarted:
+class Restarted(Struct, frozen=True, kw_only=True):
     """The next generation of the agent was started; it says later that it is ready, and what it counts from.
 
     What the old one had in flight (it can only have begun it by itself) ended with it."""
@@ -115,21 +98,18 @@ class Restarted:
     """What that is guessed to have cost."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineTold:
+class BaselineTold(Struct, frozen=True, kw_only=True):
     cumulative: MicroUsd | None
     """What a resumed process counts as spent before its first turn; None: it does not say, or not yet."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extended:
+class Extended(Struct, frozen=True, kw_only=True):
     budget: MicroUsd | None
     max_turns: int
     working_ms: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worked:
+class Worked(Struct, frozen=True, kw_only=True):
     """The working time of the run, counted again from the ledger."""
 
     ms: int

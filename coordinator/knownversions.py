@@ -5,8 +5,9 @@ machine gives version and package.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator.agentprofile import AgentProfile
 from coordinator.drivers import acp_agents
@@ -15,8 +16,7 @@ OLDEST_CLAUDE: Final = (2, 1, 197)
 """The oldest Claude Code whose protocol was measured."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unfit:
+class Unfit(Struct, frozen=True, kw_only=True):
     """Why a version cannot be held."""
 
     problem: str = ""

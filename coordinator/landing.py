@@ -12,9 +12,10 @@ import fcntl
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator import gitfacts, leftwork
 from coordinator.gitfacts import RepositoryFacts, dirs_of
@@ -32,8 +33,7 @@ _LARGEST: Final = 64 * 1024 * 1024
 cut: Callable[[str], None] = lambda place: None  # noqa: E731 - a place for a test to be killed at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """The repository that the run was begun in, and the branch that is checked out there."""
 
     facts: RepositoryFacts

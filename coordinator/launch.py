@@ -8,9 +8,10 @@ ended by the same ladder as any other hold, and its books say so.
 import asyncio
 import contextlib
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from coordinator import (
     agenthome,

@@ -10,12 +10,12 @@ import contextlib
 import logging
 import os
 import tempfile
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from coordinator.custody.spoolfile import read_header
 from coordinator.house import House
@@ -46,8 +46,7 @@ class Why(StrEnum):
     MACHINE = "machine"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class Mark(Struct, frozen=True, kw_only=True):
     ledger: str
     """Which ledger: its id."""
     machine: str

@@ -9,9 +9,10 @@ import asyncio
 import fcntl
 import os
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator import gitfacts
 from coordinator.githelper import run_git
@@ -30,8 +31,7 @@ OUR_INDEX: Final = "footplate-index"
 """Beside an index, on its way to be one. A lock that is this very file is ours."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class Identity(Struct, frozen=True, kw_only=True):
     """By whom commits are made."""
 
     name: str
@@ -57,8 +57,7 @@ def subject(title: str, otherwise: str) -> str:
     return " ".join(title.removesuffix("…").split()) or otherwise
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Work(Struct, frozen=True, kw_only=True):
     commit: str
     """The tip itself where nothing was left."""
     index: bytes

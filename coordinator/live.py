@@ -3,7 +3,8 @@
 Working copy for the screen only. Nothing is decided from it, and all of it comes again when the events are replayed.
 """
 
-from dataclasses import dataclass, field, replace
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from coordinator.api import ChangedFile, EndingView, ProcessView, RunningTool
 from coordinator.custody.types import EndedProcess, Receipt
@@ -11,8 +12,7 @@ from coordinator.drivers import base
 from store.vocab import Millis
 
 
-@dataclass(slots=True)
-class Live:
+class Live(Struct):
     model: str | None = None
     mode: str | None = None
     models: tuple[tuple[str, str], ...] = ()

@@ -4,8 +4,9 @@ An agent may print 64 MB in one line, and a tool 100 MB of progress. The ledger 
 front end is its beginning and its end, so that no step of a screen costs more for it than for a page of prose.
 """
 
-from dataclasses import replace
 from typing import Any, Final, cast
+
+from msgspec.structs import replace
 
 from coordinator.drivers import base
 from coordinator.drivers.base import AgentEvent

@@ -7,7 +7,9 @@ the world and are carried out after that transaction. Nothing else decides what 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from coordinator.constants import REPAIRS_IN_A_ROW
 from coordinator.drivers import base
@@ -79,15 +81,14 @@ UNASKED = f"{EndReason.PROTOCOL_ERROR}:unasked-turn"
 """It went on working by itself while its own question waited for the operator, and was interrupted for it before."""
 
 
-@dataclass(slots=True)
-class _Step:
+class _Step(Struct):
     """One step in the making: the state so far and the effects so far."""
 
     state: SessionState
     effects: list[Effect] = field(default_factory=list)
 
     def to(self, **changes: object) -> None:
-        self.state = replace(self.state, **changes)  # type: ignore[arg-type]
+        self.state = replace(self.state, **changes)
 
     def out(self, *effects: Effect) -> None:
         self.effects.extend(effects)

@@ -12,9 +12,10 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator.constants import MAILBOX_BYTES
 from coordinator.parkednote import (
@@ -49,8 +50,7 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MailboxRead:
+class MailboxRead(Struct, frozen=True, kw_only=True):
     decision: ParkedQuestion | Malformed | None = None
     decision_bytes: bytes | None = None
     """None where nothing is; empty where what is there cannot be read."""
@@ -62,8 +62,7 @@ class MailboxRead:
     """Why a handoff that is there was read in part or not at all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _Found(Struct, frozen=True, kw_only=True):
     data: bytes
     sha256: str
     problem: str = ""

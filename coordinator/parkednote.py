@@ -5,10 +5,10 @@ Pure, because a note is hostile text and every form of it must be tried by tests
 safely is ``mailbox``; what follows from it is the machine's.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from coordinator.decisioncodec import RECOMMENDATION
 from coordinator.drivers.base import Choice, DecisionAsked, Question
@@ -24,8 +24,7 @@ _LONGEST_LABEL: Final = 200
 _RAW_SHOWN: Final = 8 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParkedQuestion:
+class ParkedQuestion(Struct, frozen=True, kw_only=True):
     question: str
     context: str = ""
     options: tuple[Choice, ...] = ()
@@ -34,8 +33,7 @@ class ParkedQuestion:
     multiple: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Malformed:
+class Malformed(Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...]
     """Sentences without a full stop, said to the agent as they are."""
     raw: str = ""

@@ -2,8 +2,9 @@
 back."""
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from coordinator import decisioncodec, deeds, machine, mailbox, parkednote, preamble, steps
 from coordinator.drivers.base import DecisionAsked, QuestionReply
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 HANDOFF_SHOWN = 4_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """What a mailbox held, ready to be written down."""
 
     read: mailbox.MailboxRead

@@ -8,8 +8,10 @@ stands, without being attached to, and nothing else.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator.clock import Clock
 from coordinator.coordinator import Coordinator
@@ -22,8 +24,7 @@ from store.refusal import Refusal
 from store.vocab import RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passed:
+class Passed(Struct, frozen=True, kw_only=True):
     swept: Swept
     settled: tuple[RunId, ...]
     unsettled: tuple[RunId, ...]

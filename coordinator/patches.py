@@ -6,14 +6,14 @@ sign before it. Names that git quoted are given as they are.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 _QUOTED = re.compile(r"\\([0-7]{3}|.)|([^\\]+)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilePatch:
+class FilePatch(Struct, frozen=True, kw_only=True):
     path: str
     was: str
     """Its name before; '' where it had none other."""

@@ -19,10 +19,10 @@ same session has two costs. No file is opened here (``coordinator.pricefile``).
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Final
 
 import msgspec
+from msgspec import Struct
 
 from store.vocab import MicroUsd
 
@@ -79,8 +79,7 @@ _BEFORE: Final = re.compile(r"\A(?:.*/|(?:[a-z]{2,6}\.)?anthropic\.)")
 _AFTER: Final = re.compile(r"(?:\[[^\]]*\]|-v\d+(?::\d+)?|-latest|[-@]\d{8}|-\d{4}-\d{2}-\d{2})\Z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tokens:
+class Tokens(Struct, frozen=True, kw_only=True):
     fresh: int = 0
     """Input that came from no cache and went into none."""
     read: int = 0
@@ -123,8 +122,7 @@ def count(value: object) -> int:
     return int(value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(Struct, frozen=True, kw_only=True):
     """Micro-dollars for a token, which is dollars for a million."""
 
     input: float
@@ -139,8 +137,7 @@ class Price:
         return MicroUsd(round(money) + tokens.searches * SEARCH)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prices:
+class Prices(Struct, frozen=True, kw_only=True):
     models: Mapping[str, Price]
     dated: str
     own: bool = False

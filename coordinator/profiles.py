@@ -8,8 +8,10 @@ speaks is its driver's business.
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator import agenthome, builtinagents
 from coordinator.agentprofile import AgentProfile as AgentProfile
@@ -25,8 +27,7 @@ _AT_ONCE = 4
 """Programs asked for their versions side by side: some take a second, and none needs the machine for itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """A profile, and what was seen of its program."""
 
     profile: AgentProfile

@@ -14,8 +14,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from coordinator.helperprocess import Guard
 
@@ -31,8 +32,7 @@ _remembering = threading.Lock()
 """Programs are asked side by side, and the cache is one file."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class Probe(Struct, frozen=True, kw_only=True):
     version: str | None
     problem: str = ""
     """In words, when there is no version."""

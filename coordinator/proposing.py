@@ -3,10 +3,10 @@ repository."""
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from coordinator import choosing, continuing, githelper, preamble, rulesfile, standing, treesinuse, worktree
 from coordinator.agreed import terms_of

@@ -7,8 +7,10 @@ I/O but the ledger.
 
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from hashlib import sha256
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from coordinator import images, terms as terms_, worktime
 from coordinator.account import GO_ON
@@ -78,16 +80,14 @@ def keyed_digest(key: str, data: bytes) -> str:
     return hmac.new(key.encode(), data, sha256).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
+class Pool(Struct, frozen=True, kw_only=True):
     """Money for a day and for a month; None: no limit."""
 
     day: MicroUsd | None = None
     month: MicroUsd | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pools(Pool):
+class Pools(Pool, frozen=True, kw_only=True):
     """Money for all runs together that pay by the token, and for those of one agent."""
 
     day_began: Millis = Millis(0)
@@ -127,8 +127,7 @@ def _reserved(tx: Tx, agent: str | None) -> int:
     return total
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Struct, frozen=True, kw_only=True):
     """A task that this console has claimed, for the one attempt that is begun under it."""
 
     task: TaskId
@@ -137,8 +136,7 @@ class Claim:
     operation: OperationId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
+class Admission(Struct, frozen=True, kw_only=True):
     """What one console admits with."""
 
     incarnation: IncarnationId
@@ -214,8 +212,7 @@ def goes_on_from(tx: Tx, run: RunId) -> runs.Run | Refusal:
     return before
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
+class Proof(Struct, frozen=True, kw_only=True):
     """What is about to be spawned, as it is in fact."""
 
     run: RunId
@@ -231,8 +228,7 @@ class Proof:
     brief: "NewTurn"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewTurn:
+class NewTurn(Struct, frozen=True, kw_only=True):
     id: TurnId
     source: TurnSource
     text: str
@@ -432,8 +428,7 @@ def _repairs_in_a_row(tx: Tx, run: RunId) -> int:
     return count
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EffectiveLimits:
+class EffectiveLimits(Struct, frozen=True, kw_only=True):
     budget: MicroUsd | None
     max_turns: int
     expires_at: int

@@ -11,9 +11,10 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
+
+from msgspec import Struct
 
 MARK: Final = "«redacted»"
 """Guillemets, so that no secret begins or ends in it and a mark never completes one."""
@@ -80,8 +81,7 @@ _CONTEXT: Final = 4
 """How many characters beside its rarest one a place must share with a literal to be looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchor:
+class _Anchor(Struct, frozen=True):
     """A literal, as it is looked for: by its rarest character."""
 
     literal: str

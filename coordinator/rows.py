@@ -5,10 +5,10 @@ told in the run's chain of entries, whoever makes it; so only those are read ane
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from coordinator import checkresults
 from coordinator.checktypes import CheckView
@@ -39,8 +39,7 @@ from store.vocab import DecisionId, DecisionKind, DecisionState, RunId, TurnId
 R = TypeVar("R", Turn, Decision)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRows:
+class SessionRows(Struct, frozen=True, kw_only=True):
     run: Run | None = None
     custody: Custody | None = None
     authorization: Authorization | None = None

@@ -8,11 +8,11 @@ in the file as it is, comments too; what would not read as meant is not written.
 import json
 import os
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
+from msgspec import Struct
 
 from coordinator import standing, tomlfiles
 from coordinator.tomlfiles import invalid
@@ -22,8 +22,7 @@ from store.vocab import RefusalReason
 _HEAD: Final = "[[rule]]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class Kept(Struct, frozen=True, kw_only=True):
     text: str
     """The rule, in its one spelling."""
     repository: str = ""

@@ -9,9 +9,11 @@ the look at where a path really leads, which is given.
 import posixpath
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator import decisioncodec, standing
 from coordinator.drivers.asks import Act, ActKind, Allow, Answer, DecisionAsked, Deny
@@ -29,16 +31,14 @@ _READ_VARIOUSLY: Final = re.compile(r"^~|^\s|\s$|^file:|[\\$\x00]", re.IGNORECAS
 slash in it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
+class Ruling(Struct, frozen=True, kw_only=True):
     by: str
     """Who answered: ``rule: allow command pytest``."""
     answer: Answer
     """In the agent's own options, where it gave some."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rulebook:
+class Rulebook(Struct, frozen=True, kw_only=True):
     """The rules that were agreed to for one run, for the tree it works in."""
 
     rules: tuple[Rule, ...] = ()

@@ -1,7 +1,8 @@
 """Where what a run changed is to be read: told from the ledger once, so that nobody who compares needs one."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from store import custody, evidence, runs, turns
 from store.evidence import Evidence
@@ -10,8 +11,7 @@ from store.tx import Tx
 from store.vocab import EvidenceKind, RefusalReason, RunId, TurnState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPlace:
+class RunPlace(Struct, frozen=True, kw_only=True):
     """Where what a run changed is to be read."""
 
     run: RunId

@@ -11,9 +11,11 @@ import contextlib
 import logging
 import math
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator import (
     closing,
@@ -57,8 +59,7 @@ from store.vocab import CustodyId, DecisionId, EndReason, MicroUsd, Millis, RunI
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class Order:
+class Order(Struct):
     """A command with the promise of its answer."""
 
     command: OperatorCommand
@@ -70,8 +71,7 @@ class Order:
             self.answer.set_result(reply)
 
 
-@dataclass(frozen=True, slots=True)
-class LeaveAsked:
+class LeaveAsked(Struct, frozen=True):
     """The console goes; its holds stay."""
 
     seconds: float

@@ -1,20 +1,18 @@
 """All that the session machine knows of a session: a working copy of what the ledger holds. Only ``machine.step``
 makes new ones."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from store.vocab import MicroUsd, TurnId, TurnResultKind, TurnSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InFlight:
+class InFlight(Struct, frozen=True, kw_only=True):
     id: TurnId
     source: TurnSource
     accepted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     budget: MicroUsd | None
     max_turns: int
     working_ms: int | None = None
@@ -23,8 +21,7 @@ class Limits:
     reports_cost: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionState:
+class SessionState(Struct, frozen=True, kw_only=True):
     """All that the machine needs to decide. The ledger holds the same facts; this is their working copy."""
 
     limits: Limits

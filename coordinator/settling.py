@@ -5,7 +5,8 @@ but the ledger.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from coordinator.custody.types import WriteProof
 from store import attention, authorizations, custody, decisions, outcomes, queued, receipts, runs, stops, turns
@@ -31,8 +32,7 @@ from store.vocab import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class Ending(Struct, frozen=True, kw_only=True):
     """How a hold ended, as its actor and its spool tell."""
 
     run: RunId

@@ -10,10 +10,12 @@ import posixpath
 import re
 import shlex
 import unicodedata
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator.drivers.asks import ActKind
 from coordinator.plaincommand import words_of
@@ -51,8 +53,7 @@ class Verdict(StrEnum):
     DENY = "deny"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     verdict: Verdict
     kind: ActKind
     prefix: tuple[str, ...] = ()

@@ -1,8 +1,9 @@
 """What is asked and answered before a run begins: terms wished for, proposed, signed. Part of ``api``, which passes
 them on; nothing here acts."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from coordinator.drivers.base import CostBasis, Image
 from coordinator.terms import Terms
@@ -46,8 +47,7 @@ class TreeReason(StrEnum):
     """It goes on from a run, where that one worked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Continued:
+class Continued(Struct, frozen=True, kw_only=True):
     """What a run would begin with that goes on from another one."""
 
     run: RunId
@@ -64,8 +64,7 @@ class Continued:
     """Messages of the operator that were never sent, likewise."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Propose:
+class Propose(Struct, frozen=True, kw_only=True):
     """Ask for terms to show before signing. Answer: ``Proposal`` or ``Refusal``."""
 
     instruction: str
@@ -92,8 +91,7 @@ class Propose:
     like the last time. None: in that where it can be."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class Proposal(Struct, frozen=True, kw_only=True):
     terms: Terms
     preset: str | None
     moved: tuple[str, ...] = ()
@@ -128,8 +126,7 @@ class Proposal:
     """How it would go on from the run that its terms name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartRun:
+class StartRun(Struct, frozen=True, kw_only=True):
     """The operator signed these terms. Answer: ``Started`` or ``Refusal``."""
 
     terms: Terms
@@ -137,6 +134,5 @@ class StartRun:
     images: tuple[Image, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
+class Started(Struct, frozen=True, kw_only=True):
     run: RunId

@@ -5,10 +5,10 @@ what was still there is listed, the entry says who closed it, and no process is 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from coordinator import settling
 from coordinator.custody import spoolfile
@@ -45,8 +45,7 @@ LOOK = 2.0
 """Seconds: a keeper that lives tries what would not die once each second, and says so when it is gone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stuck:
+class Stuck(Struct, frozen=True, kw_only=True):
     run: runs.Run
     held: custody.Custody
     reason: str

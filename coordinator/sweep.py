@@ -7,8 +7,9 @@ Order: seize, settle, and only then admission. Rows are seized in short transact
 import asyncio
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from coordinator import adopt, living, recording, settling, steps
 from coordinator.custody import spoolfile
@@ -30,8 +31,7 @@ from store.vocab import AttentionKind, CustodyState, EndReason, Millis, RefusalR
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True, kw_only=True)
-class Swept:
+class Swept(Struct, kw_only=True):
     """What was found; *recovered at start: 2 picked up, 1 ended*."""
 
     picked_up: tuple[RunId, ...] = ()
@@ -42,8 +42,7 @@ class Swept:
     """Passed by: until when each stays held if nobody comes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seized:
+class Seized(Struct, frozen=True, kw_only=True):
     rows: SessionRows
     held: custody.Custody
     limits: recording.EffectiveLimits | None

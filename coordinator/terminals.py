@@ -6,7 +6,8 @@ coordinator's thread and read on the screen's, so the one lock is in here, and n
 
 import threading
 from collections import deque
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from store.vocab import RunId
 
@@ -18,14 +19,12 @@ MOST_KEYS = 64 * 1024
 """Bytes of one ``SendKeys``: a large paste is a turn."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resized:
+class Resized(Struct, frozen=True, kw_only=True):
     rows: int
     columns: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class Shown(Struct, frozen=True, kw_only=True):
     """What a terminal printed since somebody looked last."""
 
     pieces: tuple[bytes | Resized, ...]
@@ -66,16 +65,14 @@ class Terminal:
             return Shown(pieces=tuple(reversed(new)), upto=self._upto, skipped=position < self._upto - self._size)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendKeys:
+class SendKeys(Struct, frozen=True, kw_only=True):
     """A person types into the agent's own terminal; the bytes are a control write, and no turn."""
 
     run: RunId
     data: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResizeTerminal:
+class ResizeTerminal(Struct, frozen=True, kw_only=True):
     """Somebody looks at it on a screen of this size."""
 
     run: RunId

@@ -4,8 +4,9 @@ Pure. The stored form is canonical JSON; the final proof parses it again and com
 that matters for what an agent may do or spend stands here and nowhere else.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from coordinator import agreedform
 from store.canonical import digest
@@ -18,8 +19,7 @@ class TreeKind(StrEnum):
     WORKTREE = "worktree"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(Struct, frozen=True, kw_only=True):
     instruction: str
     """The brief, as the operator typed it."""
     preamble: bool
@@ -97,8 +97,7 @@ def first_difference(signed: Terms, actual: Terms) -> Refusal | None:
     return agreedform.first_difference(signed, actual)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preset:
+class Preset(Struct, frozen=True, kw_only=True):
     name: str
     budget: MicroUsd
     max_turns: int

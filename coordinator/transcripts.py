@@ -5,8 +5,9 @@ of a hundred does, and a search of them delays no other reader for longer than o
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from coordinator import eventcodec, longtexts
 from coordinator.api import FeedEvent, Hit, ReadTranscript, ReadWhole, SearchTranscript, TranscriptHits, TranscriptPage

@@ -1,14 +1,13 @@
 """What a transcript is asked for and what it is made of: events, pages, hits of a search. Part of ``api``, which passes
 them on; nothing here acts."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from coordinator.drivers.base import AgentEvent
 from store.vocab import Millis, RunId, TurnId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedEvent:
+class FeedEvent(Struct, frozen=True, kw_only=True):
     """One thing for a transcript, the same live and from the ledger. Deltas are live only and have no ``key``."""
 
     run: RunId
@@ -22,8 +21,7 @@ class FeedEvent:
     """Of a very long text the middle is left out: where, and how many characters. The ledger has it whole."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptPage:
+class TranscriptPage(Struct, frozen=True, kw_only=True):
     events: tuple[FeedEvent, ...]
     """In order."""
     more_before: bool = False
@@ -32,8 +30,7 @@ class TranscriptPage:
     """Whether it has newer ones: ask for what is after the last key. The feed goes on from a page without."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(Struct, frozen=True, kw_only=True):
     """An event, or the turn that begins with it, that has the text."""
 
     key: tuple[int, int]
@@ -43,8 +40,7 @@ class Hit:
     """What the operator said in the turn, not the event."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptHits:
+class TranscriptHits(Struct, frozen=True, kw_only=True):
     hits: tuple[Hit, ...]
     """In order."""
     before: tuple[int, int] | None
@@ -53,8 +49,7 @@ class TranscriptHits:
     """The newest event that was looked at."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadTranscript:
+class ReadTranscript(Struct, frozen=True, kw_only=True):
     """The newest page, or the one before, after or around a key, or around where a turn begins. Answer:
     ``TranscriptPage``."""
 
@@ -66,8 +61,7 @@ class ReadTranscript:
     limit: int = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchTranscript:
+class SearchTranscript(Struct, frozen=True, kw_only=True):
     """Where a run has this text: a page of its events, the newest first. Literal; without capitals in it, capitals do
     not count. Answer: ``TranscriptHits``."""
 
@@ -78,8 +72,7 @@ class SearchTranscript:
     """Look no further back than this."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadWhole:
+class ReadWhole(Struct, frozen=True, kw_only=True):
     """One event's text as it was written, however long. Answer: a string."""
 
     run: RunId

@@ -10,9 +10,10 @@ import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator.custody.processes import working_folder
 from coordinator.gitfacts import RepositoryFacts, dirs_of, text
@@ -29,8 +30,7 @@ UNDER_WAY: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG
 """What git keeps in a working tree's folder while something of several steps is half made there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Belonging:
+class Belonging(Struct, frozen=True, kw_only=True):
     """Trees that are somebody's."""
 
     trees: frozenset[str] = frozenset()

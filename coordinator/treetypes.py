@@ -1,9 +1,10 @@
 """What is asked and answered about the tree of a run that has ended. Part of ``api``, which passes it on; nothing here
 acts."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from store.vocab import Millis, RunId
 
@@ -24,15 +25,13 @@ class Disposal(StrEnum):
     RESTORE = "restore"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookAtTree:
+class LookAtTree(Struct, frozen=True, kw_only=True):
     """How the tree of an ended run stands. Answer: ``TreeView`` or ``Refusal``."""
 
     run: RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DisposeOfTree:
+class DisposeOfTree(Struct, frozen=True, kw_only=True):
     """Answer: ``Disposed`` or ``Refusal``."""
 
     run: RunId
@@ -41,15 +40,13 @@ class DisposeOfTree:
     """Of a discard: what git ignores in the tree may go with it, and does not come back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckAgain:
+class CheckAgain(Struct, frozen=True, kw_only=True):
     """The checks of an ended run once more, beside all else. Answer: ``Done`` once they are begun, or ``Refusal``."""
 
     run: RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeView:
+class TreeView(Struct, frozen=True, kw_only=True):
     run: RunId
     title: str
     repository: str
@@ -74,8 +71,7 @@ class TreeView:
     discarded_at: Millis | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disposed:
+class Disposed(Struct, frozen=True, kw_only=True):
     run: RunId
     how: Disposal
     branch: str

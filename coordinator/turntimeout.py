@@ -5,8 +5,10 @@ Off unless the operator set it. It interrupts and then asks, or fences where tha
 stands by the ledger's times (``taken_over``): that one was killed gives a turn no time of its own.
 """
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator import machine
 from coordinator.rows import SessionRows
@@ -21,8 +23,7 @@ TIMER = "turn-timeout"
 KEY = "turn-timeout"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnWatch:
+class TurnWatch(Struct, frozen=True, kw_only=True):
     """How long the turn in flight has worked, by the monotonic clock."""
 
     turn: TurnId | None = None

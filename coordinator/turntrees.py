@@ -10,9 +10,10 @@ import json
 import logging
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator import gitfacts, githelper
 from coordinator.api import ChangedFile
@@ -31,8 +32,7 @@ PATIENCE: Final = 5.0
 _FOLDER: Final = "trees"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotedTree:
+class NotedTree(Struct, frozen=True, kw_only=True):
     turn: int
     """The last one that had ended; 0: the run began."""
     tree: str

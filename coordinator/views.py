@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Self
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator import checkresults, decisioncodec, images, offering
 from coordinator.api import (
@@ -121,8 +122,7 @@ def _of_row(decision: decisions.Decision) -> DecisionView:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowViews:
+class RowViews(Struct, frozen=True, kw_only=True):
     """What a run's turns and decisions look like, kept from one picture to the next.
 
     Pictures are made many times a second and rows change a few times a turn, while a run may have thousands of both:

@@ -1,9 +1,10 @@
 """The frozen values that a screen shows: sessions, turns, decisions, budgets, endings. Part of ``api``, which passes
 them on."""
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct, field
 
 from coordinator.checktypes import CheckView
 from coordinator.custody.types import EndedProcess, Receipt
@@ -43,8 +44,7 @@ class Group(StrEnum):
     ENDED = "ended"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnView:
+class TurnView(Struct, frozen=True, kw_only=True):
     id: TurnId
     n: int
     source: TurnSource
@@ -66,16 +66,14 @@ class TurnView:
     images: tuple[AttachedView, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueuedView:
+class QueuedView(Struct, frozen=True, kw_only=True):
     id: int
     place: int
     text: str
     images: tuple[AttachedView, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionView:
+class DecisionView(Struct, frozen=True, kw_only=True):
     id: DecisionId
     run: RunId
     turn: TurnId | None
@@ -110,16 +108,14 @@ class DecisionView:
     """The agent's id for it, as in ``DecisionAsked``; by it a transcript finds the outcome of what was asked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningTool:
+class RunningTool(Struct, frozen=True, kw_only=True):
     call: str
     name: str
     title: str
     since: Millis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedFile:
+class ChangedFile(Struct, frozen=True, kw_only=True):
     path: str
     status: str
     """One letter as git's: M, A, D, R, ?"""
@@ -127,8 +123,7 @@ class ChangedFile:
     removed: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetView:
+class BudgetView(Struct, frozen=True, kw_only=True):
     spent: MicroUsd
     limit: MicroUsd | None
     guessed: bool
@@ -142,8 +137,7 @@ class BudgetView:
     turn_so_far: MicroUsd | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndingView:
+class EndingView(Struct, frozen=True, kw_only=True):
     """A hold that is ending, step by step; the picture in *Stopping*."""
 
     reason: str
@@ -156,8 +150,7 @@ class EndingView:
     killing: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessView:
+class ProcessView(Struct, frozen=True, kw_only=True):
     pid: int
     name: str
     age_s: float
@@ -169,8 +162,7 @@ GONE: Final = "a console that is gone"
 """Who holds a session that its console has left behind."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionView:
+class SessionView(Struct, frozen=True, kw_only=True):
     run: RunId
     title: str
     group: Group
@@ -246,8 +238,7 @@ class SessionView:
     """How many were agreed to, this one's predecessors among them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttentionView:
+class AttentionView(Struct, frozen=True, kw_only=True):
     id: int
     run: RunId | None
     kind: AttentionKind
@@ -260,8 +251,7 @@ class AttentionView:
     """A person may put it away without doing anything else."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepositoryView:
+class RepositoryView(Struct, frozen=True, kw_only=True):
     path: str
     branch: str
     head: str
@@ -269,8 +259,7 @@ class RepositoryView:
     problem: Refusal | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsoleSnapshot:
+class ConsoleSnapshot(Struct, frozen=True, kw_only=True):
     now: Millis
     operator: str
     sessions: tuple[SessionView, ...] = ()

@@ -4,7 +4,8 @@ anything.
 A machine that slept looks like a step forward, because monotonic time stood still meanwhile. Pure; both times come in.
 """
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 FORWARD_STEP = 60.0
 """Seconds by which the wall clock may run ahead of the monotonic one before it counts as a step."""
@@ -12,8 +13,7 @@ GRACE = 60.0
 """Seconds between the warning and the end, when a step put the end behind us."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WallClock:
+class WallClock(Struct, frozen=True, kw_only=True):
     """Both clocks at one moment. ``at`` compares them again later."""
 
     wall_ms: int

@@ -4,8 +4,9 @@ Counted from the rows of the ledger each time, so that no crash forgets any of i
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Self
+
+from msgspec import Struct
 
 from store.decisions import Decision
 from store.turns import Turn
@@ -68,8 +69,7 @@ def runs_now(turns: Iterable[Turn], decisions: Iterable[Decision]) -> bool:
     return flying and all(one.answered_at or one.ended_at for one in decisions)
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """What a run has worked, counted once for rows that stay a while: only the time goes on."""
 
     ms: int

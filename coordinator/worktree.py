@@ -9,9 +9,10 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator import leftwork, treepool
 from coordinator.gitfacts import RepositoryFacts, dirs_of, text
@@ -28,8 +29,7 @@ _TRIES: Final = 20
 _EXCLUDED: Final = f"/{ROOT}/"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedTree:
+class PreparedTree(Struct, frozen=True, kw_only=True):
     tree: Path
     branch: str
     """'' where HEAD is detached."""

@@ -3,7 +3,6 @@
 The agent waits, not the tasks: ten thousand of them cost one row.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from store import entries
@@ -12,8 +11,7 @@ from store.tx import Tx
 from store.vocab import Millis, RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredWait(Record):
+class StoredWait(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "agent_waits"
     KEY: ClassVar[tuple[str, ...]] = ("agent",)
 

@@ -4,8 +4,9 @@ They are read when a message is accepted, and stay as they were read: the file m
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from store import entries
 from store.canonical import digest, storable
@@ -14,8 +15,7 @@ from store.tx import Tx
 from store.vocab import ImageType, Millis, RunId, TurnId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attachment(Record):
+class Attachment(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "attachments"
     DIGESTED: ClassVar[tuple[str, ...]] = ("content",)
 
@@ -35,16 +35,14 @@ class Attachment(Record):
     at: Millis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewAttachment:
+class NewAttachment(Struct, frozen=True, kw_only=True):
     name: str
     """Redacted."""
     media_type: ImageType
     content: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attached:
+class Attached(Struct, frozen=True, kw_only=True):
     """What there is, without its bytes."""
 
     id: int

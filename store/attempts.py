@@ -4,7 +4,6 @@ Written in the transaction that admits the run, so that what is used of a series
 in the chain of its run and gone with it, when that is pruned.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from store import entries, operations, series, tasks
@@ -24,8 +23,7 @@ from store.vocab import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt(Record):
+class Attempt(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "attempts"
     KEY: ClassVar[tuple[str, ...]] = ("run",)
 

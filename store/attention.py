@@ -1,6 +1,5 @@
 """The one queue of what waits for the operator, over all sessions: durable until acted on, first come first served."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 from store import entries
@@ -10,8 +9,7 @@ from store.tx import Tx
 from store.vocab import AttentionKind, Millis, RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttentionItem(Record):
+class AttentionItem(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "attention"
 
     id: int

@@ -3,7 +3,6 @@
 What the terms say is not known here: they are text with a digest, and ``coordinator.terms`` reads them.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 from store import entries, moves
@@ -13,8 +12,7 @@ from store.tx import Tx
 from store.vocab import AuthorizationId, AuthorizationState, MicroUsd, Millis, RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Authorization(Record):
+class Authorization(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "authorizations"
     DIGESTED: ClassVar[tuple[str, ...]] = ("terms",)
 
@@ -32,8 +30,7 @@ class Authorization(Record):
     close_reason: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amendment(Record):
+class Amendment(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "amendments"
 
     id: int

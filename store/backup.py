@@ -9,9 +9,10 @@ import sqlite3
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from store import entries
 from store.db import read_ledger
@@ -23,8 +24,7 @@ PAGES: Final = 256
 """A megabyte at a time, so that it can be given up in between."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackedUp:
+class BackedUp(Struct, frozen=True, kw_only=True):
     seq: int
     hash: str
     """The newest entry that is in it: who writes it down can hold the copy against it later."""

@@ -5,8 +5,9 @@ statement that gives the rows that break it: none, in a ledger that is in order.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from store.series import NOTHING_LEFT
 from store.tx import Tx
@@ -27,8 +28,7 @@ from store.vocab import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     noun: str
     what: str
     expected: str

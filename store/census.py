@@ -6,9 +6,10 @@ Apart from ``db``, which brings an older ledger to today's form before it shows 
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from store import migrate
 from store.open import connect
@@ -24,8 +25,7 @@ OUTCOMES: Final = "SELECT coalesce(outcome, 'live'), count(*) FROM runs GROUP BY
 CUSTODIES: Final = "SELECT state, count(*) FROM custody GROUP BY 1 ORDER BY 1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Census:
+class Census(Struct, frozen=True, kw_only=True):
     newest: int
     """The form that this version writes."""
     schema: int | None = None

@@ -6,8 +6,9 @@ measured (``tests/bench/bench_queue``): ten thousand tasks that wait cost a pass
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from store import agentwaits, entries, operations, reservations, series, tasks
 from store.agentwaits import StoredWait
@@ -266,16 +267,14 @@ def finish(tx: Tx, *, task: TaskId, token: str, to: TaskState, reason: str = "",
 # ----------------------------------------------------------------------------------------------------- why a task waits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Struct, frozen=True, kw_only=True):
     """What all tasks in line have in common: read once for a whole list."""
 
     at_work: tuple[Reserved, ...]
     agents: tuple[StoredWait, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingFacts:
+class WaitingFacts(Struct, frozen=True, kw_only=True):
     """All that is known of why a task in line is not begun; which of it is said is not decided here."""
 
     failed_need: TaskId | None

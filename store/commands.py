@@ -1,6 +1,5 @@
 """What another process asks of the console that owns a run: the owner carries it out, the asker reads here."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 from store import entries, moves
@@ -10,8 +9,7 @@ from store.tx import Tx
 from store.vocab import CommandState, CommandVerb, CustodyState, IncarnationId, Millis, RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command(Record):
+class Command(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "commands"
     DIGESTED: ClassVar[tuple[str, ...]] = ("body", "answer")
 

@@ -1,6 +1,5 @@
 """Bytes to the agent that are neither turn nor answer: each has a row by its id, so that none goes without a trace."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from store import entries
@@ -9,8 +8,7 @@ from store.tx import Tx
 from store.vocab import ControlWriteState, Millis, RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlWrite(Record):
+class ControlWrite(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "control_writes"
     KEY: ClassVar[tuple[str, ...]] = ("run", "id")
 

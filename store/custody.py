@@ -6,7 +6,6 @@ refusal that names the other run.
 
 import sqlite3
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from store import entries, moves
@@ -17,8 +16,7 @@ from store.tx import Tx
 from store.vocab import CustodyId, CustodyState, IncarnationId, Millis, RefusalReason, RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Custody(Record):
+class Custody(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "custody"
     UNTRACKED: ClassVar[tuple[str, ...]] = ("ingested", "driver_state", "driver_offset")
 

@@ -4,7 +4,6 @@ An answer reaches the agent at most once: every step of its delivery is a guarde
 names the write that carries them. Whether a kind of decision can be answered in some way is not known here.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from store import entries, moves, search
@@ -16,8 +15,7 @@ from store.tx import Tx
 from store.vocab import DecisionId, DecisionKind, DecisionState, Millis, RefusalReason, RunId, TurnId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision(Record):
+class Decision(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "decisions"
     DIGESTED: ClassVar[tuple[str, ...]] = ("payload", "subject")
 

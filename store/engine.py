@@ -1,14 +1,14 @@
 """Which SQLite this Python brings along, for ``doctor``; apart, because no other package may name it."""
 
 import sqlite3
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 OLDEST = (3, 37, 0)
 """The first with STRICT tables."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Engine:
+class Engine(Struct, frozen=True, kw_only=True):
     version: str
     fts5: bool
     """Full-text search is compiled in."""

@@ -5,7 +5,6 @@ decide with: that is what the other tables are for; ``verify`` holds the two tog
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 from store.canonical import digest, dumps
@@ -19,8 +18,7 @@ PRUNED: Final = "pruned"
 """Kind of the entry in that chain that stands in the place of a run that was dropped (``store.pruning``)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry(Record):
+class Entry(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "entries"
     KEY: ClassVar[tuple[str, ...]] = ("seq",)
 

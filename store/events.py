@@ -8,8 +8,9 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from store.canonical import SLICE, dumps, long_string, storable
 from store.rows import Record, columns, from_row, many
@@ -17,8 +18,7 @@ from store.tx import Tx
 from store.vocab import Millis, RunId, TurnId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewEvent:
+class NewEvent(Struct, frozen=True, kw_only=True):
     offset: int
     n: int
     turn: TurnId | None
@@ -28,8 +28,7 @@ class NewEvent:
     """Canonical JSON, redacted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event(Record):
+class Event(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "events"
 
     id: int
@@ -42,8 +41,7 @@ class Event(Record):
     body: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventsDigest:
+class EventsDigest(Struct, frozen=True, kw_only=True):
     """Over the events of one turn (or those of a run that belong to none), in order, up to ``through``."""
 
     events_hash: str

@@ -2,7 +2,6 @@
 digest are written together, once; that the same is found again adds nothing.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from store import entries
@@ -12,8 +11,7 @@ from store.tx import Tx
 from store.vocab import EvidenceKind, Millis, RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence(Record):
+class Evidence(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "evidence"
     DIGESTED: ClassVar[tuple[str, ...]] = ("content",)
 

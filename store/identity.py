@@ -1,6 +1,5 @@
 """Which ledger this is: one row, written when the file is made and never again."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from store import entries
@@ -9,8 +8,7 @@ from store.tx import Tx
 from store.vocab import Millis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity(Record):
+class Identity(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "ledger"
     DIGESTED: ClassVar[tuple[str, ...]] = ("digest_key",)
 

@@ -7,8 +7,9 @@ entries say when they were written.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from store import authorizations, entries, events, runs, search, turns
 from store.authorizations import Authorization
@@ -53,8 +54,7 @@ THROUGH: Final = "DELETE FROM import_reading WHERE import = :import"
 LAST_ROW: Final = "SELECT last_insert_rowid()"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
+class Imported(Struct, frozen=True, kw_only=True):
     """A session that was, as its run is begun."""
 
     title: str
@@ -76,8 +76,7 @@ class Imported:
     continues: RunId | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedTurn:
+class ImportedTurn(Struct, frozen=True, kw_only=True):
     id: TurnId
     source: TurnSource
     text: str

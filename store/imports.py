@@ -4,7 +4,6 @@ A file is known by what it says it is (``identity``), not by where it lies: a fo
 makes no second run. How a file is read, and what its identity is made of, is not known here.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 from store import entries
@@ -14,8 +13,7 @@ from store.tx import Tx
 from store.vocab import Millis, RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Import(Record):
+class Import(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "imports"
 
     id: int

@@ -1,6 +1,5 @@
 """Lives of consoles. Whether one is *gone* is a question to its lock and to the boot id, not to this table."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from store import entries
@@ -9,8 +8,7 @@ from store.tx import Tx
 from store.vocab import IncarnationId, Millis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Incarnation(Record):
+class Incarnation(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "incarnations"
 
     id: IncarnationId

@@ -6,8 +6,9 @@ texts and no further, so that a filter that lets little through never makes a re
 
 import json
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from store import events, reviewing, search
 from store.reviewing import Narrowed
@@ -29,8 +30,7 @@ CLOSED: Final = "\ufdd1"
 """Around what was looked for. No text has them: they are promised never to be letters; one that does has no marks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     id: int
     run: RunId
     title: str

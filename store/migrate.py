@@ -8,11 +8,12 @@ changed anything.
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from store.refusal import Refusal
 from store.vocab import RefusalReason
@@ -21,8 +22,7 @@ APPLICATION_ID: Final = 1179602025
 """Stamped by the first migration; another program's database is not taken for a ledger."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     number: int
     name: str
     script: str

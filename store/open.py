@@ -11,10 +11,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from store import identity, migrate
 from store.faults import LedgerBusy, LedgerUnreadable, StorageFault, primary_code, translated
@@ -30,8 +31,7 @@ CACHED_STATEMENTS: Final = 256
 """More than there are statements: the default of 128 would compile some of them again and again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
+class Opening(Struct, frozen=True, kw_only=True):
     """What is needed to open a ledger for writing."""
 
     path: Path
@@ -102,8 +102,7 @@ def open_for_writing(opening: Opening) -> sqlite3.Connection:
         return conn
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Readable:
+class Readable(Struct, frozen=True, kw_only=True):
     """A ledger that is read where it lies, or from a copy; not a byte of it or of what lies beside it is written."""
 
     conn: sqlite3.Connection

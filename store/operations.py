@@ -5,7 +5,6 @@ transaction (``claims.take``). What a console left open is looked at by the next
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from store import entries, moves
@@ -15,8 +14,7 @@ from store.tx import Tx
 from store.vocab import IncarnationId, Millis, OperationId, OperationState, TaskId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation(Record):
+class Operation(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "operations"
 
     id: OperationId

@@ -3,7 +3,6 @@
 A crash between any two finds here what was known. What the verdict says is the coordinator's (``tasks.verdict``).
 """
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from store import attempts, entries, moves, tasks
@@ -13,8 +12,7 @@ from store.tx import Tx
 from store.vocab import Millis, OutcomeState, RunId, TaskId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome(Record):
+class Outcome(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "outcomes"
     KEY: ClassVar[tuple[str, ...]] = ("run",)
 

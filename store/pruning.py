@@ -6,9 +6,11 @@ let go of no entry without one. Files (spools, evidence that is kept) are not kn
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from store import entries, imports
 from store.canonical import loads
@@ -50,8 +52,7 @@ class Kept(StrEnum):
     """A run that stays goes on from it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptFile:
+class KeptFile(Struct, frozen=True, kw_only=True):
     """Evidence that was written to a file before its run went."""
 
     name: str
@@ -59,8 +60,7 @@ class KeptFile:
     size: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tombstone:
+class Tombstone(Struct, frozen=True, kw_only=True):
     seq: int
     at: Millis
     run: RunId
@@ -82,8 +82,7 @@ class Tombstone:
     kept: tuple[KeptFile, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weight:
+class Weight(Struct, frozen=True, kw_only=True):
     """What goes with a run."""
 
     entries: int

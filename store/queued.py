@@ -1,6 +1,5 @@
 """Turns that wait in line while one is in flight: accepted from the operator, ordered, editable until recorded."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from store import entries, moves
@@ -10,8 +9,7 @@ from store.tx import Tx
 from store.vocab import Millis, QueuedTurnState, RunId, TurnId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueuedTurn(Record):
+class QueuedTurn(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "queued_turns"
     DIGESTED: ClassVar[tuple[str, ...]] = ("text",)
 

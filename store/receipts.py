@@ -1,6 +1,5 @@
 """Receipts: what an ending did, process by process. One for each start of the agent under a hold, never changed."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from store import entries
@@ -10,8 +9,7 @@ from store.tx import Tx
 from store.vocab import CustodyId, Millis, RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredReceipt(Record):
+class StoredReceipt(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "receipts"
     KEY: ClassVar[tuple[str, ...]] = ("custody", "generation")
     DIGESTED: ClassVar[tuple[str, ...]] = ("body",)

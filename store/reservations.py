@@ -6,8 +6,9 @@ the tasks that wait. Nothing here writes.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from store.canonical import loads
 from store.tx import Tx
@@ -25,8 +26,7 @@ _MARK: Final = "\x01"
 _FARTHEST: Final = "\U0010ffff"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reserved:
+class Reserved(Struct, frozen=True, kw_only=True):
     task: TaskId
     repository: str
     places: tuple[str, ...]

@@ -8,8 +8,9 @@ looks like to a person is not known here.
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from store import search
 from store.rows import columns, many
@@ -24,8 +25,7 @@ RARE: Final = 20_000
 run that comes up."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Narrowed:
+class Narrowed(Struct, frozen=True, kw_only=True):
     """Which runs. None, or empty: any."""
 
     words: tuple[str, ...] = ()
@@ -47,8 +47,7 @@ class Narrowed:
     run: RunId | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class Listed(Struct, frozen=True, kw_only=True):
     """A run, and what its turns and decisions come to."""
 
     run: Run

@@ -6,20 +6,20 @@ A record's fields are its table's columns, in order, so that a statement can nam
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from enum import StrEnum
 from types import UnionType
 from typing import Any, ClassVar, Final, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
 
 from store.tx import Tx
 
 Parameters = Mapping[str, object]
 
 
-class Record:
+class Record(Struct, frozen=True, kw_only=True):
     """Base of every row. The class variables say what ``entries.note`` writes of it and ``verify`` compares."""
 
-    __slots__ = ()
     TABLE: ClassVar[str]
     KEY: ClassVar[tuple[str, ...]] = ("id",)
     DIGESTED: ClassVar[tuple[str, ...]] = ()
@@ -31,16 +31,11 @@ class Record:
 R = TypeVar("R", bound=Record)
 Reader = Callable[[Any], object]
 
-_NAMES: Final[dict[type[Record], tuple[str, ...]]] = {}
 _READERS: Final[dict[type[Record], tuple[tuple[int, Reader], ...]]] = {}
 
 
 def names(kind: type[Record]) -> tuple[str, ...]:
-    found = _NAMES.get(kind)
-    if found is None:
-        every = tuple(field.name for field in fields(kind))  # type: ignore[arg-type]  # every Record is a dataclass
-        found = _NAMES.setdefault(kind, every)
-    return found
+    return kind.__struct_fields__
 
 
 def columns(kind: type[Record]) -> str:

@@ -1,6 +1,5 @@
 """Runs: from admission to exactly one outcome."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from store import entries, events
@@ -10,8 +9,7 @@ from store.tx import Tx
 from store.vocab import AuthorizationId, Billing, IncarnationId, Millis, RunId, RunOutcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run(Record):
+class Run(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "runs"
     UNTRACKED: ClassVar[tuple[str, ...]] = ("events", "seen_at", "pinned")
 

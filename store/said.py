@@ -4,8 +4,9 @@ Read newest first and stopped early, so that a ledger of years costs no more tha
 their beginning only; whoever wants one whole asks for that one.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from store.tx import Tx
 from store.vocab import Millis, TurnId, TurnSource
@@ -30,8 +31,7 @@ ORDER BY runs.id DESC, turns.n DESC LIMIT :limit
 TEXT: Final = "SELECT text FROM turns WHERE id = :id"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Struct, frozen=True, kw_only=True):
     turn: TurnId
     at: Millis
     text: str

@@ -9,9 +9,10 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from store import entries, migrate, search
 from store.canonical import loads
@@ -40,8 +41,7 @@ HAS: Final = "SELECT name FROM pragma_table_info(:table)"
 KEPT: Final = "SELECT count(*) FROM runs UNION ALL SELECT count(*) FROM turns UNION ALL SELECT count(*) FROM events"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Salvaged:
+class Salvaged(Struct, frozen=True, kw_only=True):
     """What was found. Nobody can tell how much there was."""
 
     runs: int

@@ -5,8 +5,9 @@ An attempt counts from the transaction that admits its run until its outcome is 
 (``outcomes.acknowledge``); its money counts in any case. So no crash makes more of either than was agreed to.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from store import entries, moves
 from store.canonical import storable
@@ -15,8 +16,7 @@ from store.tx import Tx
 from store.vocab import MicroUsd, Millis, SeriesId, SeriesState, TaskId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Series(Record):
+class Series(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "series"
     DIGESTED: ClassVar[tuple[str, ...]] = ("terms",)
 
@@ -62,8 +62,7 @@ NOTHING_LEFT: Final = f"""NOT EXISTS (
 """As a part of statements about tasks: the same as ``left`` tells, but for the time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class Left(Struct, frozen=True, kw_only=True):
     """What may still be used under a series."""
 
     attempts: int

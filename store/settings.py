@@ -1,6 +1,5 @@
 """Settings of the ledger that every console on it must see at once, such as whether admission is open."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from store import entries
@@ -9,8 +8,7 @@ from store.tx import Tx
 from store.vocab import Millis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting(Record):
+class Setting(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "settings"
     KEY: ClassVar[tuple[str, ...]] = ("name",)
 

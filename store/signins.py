@@ -6,8 +6,9 @@ ledger of any age. Asking the agents themselves would start them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from store.tx import Tx
 from store.vocab import EndReason, FailureKind, Millis, TurnResultKind
@@ -16,8 +17,7 @@ NEWEST_RUNS: Final = 500
 """Of the whole ledger; what an agent did before them is too old to go by."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignIn:
+class SignIn(Struct, frozen=True, kw_only=True):
     """What the newest outcome that tells said."""
 
     signed_in: bool

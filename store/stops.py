@@ -1,6 +1,5 @@
 """Stops: asked for, ordered, and settled with what was found. One open stop for a run, whoever asks."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from store import entries, moves
@@ -9,8 +8,7 @@ from store.tx import Tx
 from store.vocab import Millis, RunId, StopResult, StopState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop(Record):
+class Stop(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "stops"
 
     id: int

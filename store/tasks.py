@@ -5,7 +5,6 @@ whoever shows it. What its JSON columns say is not known here, but for the few f
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from store import dependencies, entries, moves, reservations, series as agreements
@@ -16,8 +15,7 @@ from store.tx import Tx
 from store.vocab import CustodyState, IncarnationId, Millis, RefusalReason, RunId, SeriesId, TaskId, TaskState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task(Record):
+class Task(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "tasks"
     DIGESTED: ClassVar[tuple[str, ...]] = ("instruction",)
     UNTRACKED: ClassVar[tuple[str, ...]] = ("agent", "place", "places", "unmet", "agreed_until", "spent")

@@ -4,8 +4,9 @@ A turn is here before a byte of it goes out. Whether it may be recorded (budgets
 above; only single flight is held here, by an index.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar, Final
+
+from msgspec import Struct
 
 from store import entries, events, moves, search
 from store.canonical import storable
@@ -27,8 +28,7 @@ from store.vocab import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn(Record):
+class Turn(Record, frozen=True, kw_only=True):
     TABLE: ClassVar[str] = "turns"
     DIGESTED: ClassVar[tuple[str, ...]] = ("text", "preamble")
 
@@ -68,8 +68,7 @@ class Turn(Record):
     events_hash: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spend:
+class Spend(Struct, frozen=True, kw_only=True):
     money: MicroUsd
     """All that is known or guessed."""
     turns: int

@@ -1,13 +1,13 @@
 """``Tx``, which every store function takes. Apart, so that no noun has to import the asyncio shell of ``db``."""
 
 import sqlite3
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from store.vocab import Millis
 
 
-@dataclass(frozen=True, slots=True)
-class Tx:
+class Tx(Struct, frozen=True):
     conn: sqlite3.Connection
     """Inside a transaction (or a read snapshot) that somebody else ends."""
     now: Millis

@@ -9,8 +9,9 @@ in ``bookcheck``.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from store import dependencies, events, moves, pruning
 from store.agentwaits import StoredWait
@@ -109,8 +110,7 @@ Progress = Callable[[int, int], None]
 """How many entries were looked at, of how many; each is looked at twice."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(Struct, frozen=True, kw_only=True):
     where: str
     """``entry 17 (run 3, n 5)``, ``turn 4f0c…``."""
     what: str
@@ -119,8 +119,7 @@ class Difference:
     found: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noted:
+class Noted(Struct, frozen=True, kw_only=True):
     """A head that was written down outside the ledger."""
 
     seq: int

@@ -16,9 +16,9 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace
 from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 

@@ -4,8 +4,9 @@ Read from what is on this machine and from the ledger; no agent is started for i
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from app import wording
 from app.cli import printing
@@ -23,8 +24,7 @@ from store.signins import SignIn, known
 from store.vocab import Billing, Millis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentLine:
+class AgentLine(Struct, frozen=True, kw_only=True):
     """One agent, as ``--json`` has it."""
 
     name: str

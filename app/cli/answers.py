@@ -6,7 +6,8 @@ refusal that names the choices; nothing is ever guessed, and nothing has a defau
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from coordinator.drivers.base import Allow, Answer, Chosen, Deny, Offer, OfferKind, Question, QuestionReply
 from coordinator.offering import numbered
@@ -18,8 +19,7 @@ _DENY = ("2", "3", "deny", "no", "n", "reject")
 _ALLOW_RUN = ("4", "allow-run", "allow-for-run", "run")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """As much of a decision as an answer must fit."""
 
     kind: DecisionKind

@@ -1,6 +1,6 @@
 """What ``attention`` shows, read from the ledger: all that waits for a person, oldest first."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from app import wording
 from app.cli.columns import Column
@@ -13,8 +13,7 @@ from store.tx import Tx
 from store.vocab import AttentionKind, DecisionId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttentionLine:
+class AttentionLine(Struct, frozen=True, kw_only=True):
     item: int
     kind: str
     """``decision``, ``stalled``, ``budget``, ``ends-soon``, ``crashed``, ``page``, ``task``."""

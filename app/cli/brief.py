@@ -1,8 +1,9 @@
 """The brief as it comes from the command line: from where it is read, and what may be in it."""
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from app.cli.exits import refused, usage
 from coordinator.constants import TURN_BYTES
@@ -12,8 +13,7 @@ from store.vocab import RefusalReason
 _FINE = frozenset("\n\t")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Brief:
+class Brief(Struct, frozen=True, kw_only=True):
     text: str
     from_file: bool
     """Then it is always text, whatever it begins with."""

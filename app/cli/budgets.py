@@ -4,7 +4,8 @@
 a subscription's money is nominal, the practice agent's is play money, and both are named as that.
 """
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app import wording
 from app.cli.columns import Column
@@ -23,8 +24,7 @@ from store.tx import Tx
 from store.vocab import AuthorizationId, Billing, MicroUsd, Millis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolLine:
+class PoolLine(Struct, frozen=True, kw_only=True):
     period: str
     """``day`` or ``month``."""
     agent: str | None
@@ -35,16 +35,14 @@ class PoolLine:
     left_micro_usd: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentLine:
+class AgentLine(Struct, frozen=True, kw_only=True):
     agent: str
     billing: str
     day_micro_usd: int
     month_micro_usd: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunBudgetLine:
+class RunBudgetLine(Struct, frozen=True, kw_only=True):
     run: int
     title: str
     agent: str
@@ -63,8 +61,7 @@ class RunBudgetLine:
     ends_at: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budgets:
+class Budgets(Struct, frozen=True, kw_only=True):
     at: int
     pools: tuple[PoolLine, ...]
     agents: tuple[AgentLine, ...]

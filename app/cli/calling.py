@@ -7,8 +7,9 @@ bell or a notice of the terminal's is not sent: the lines themselves stand there
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from app.cli import exits
 from app.notices.items import Due, NoticeSettings, notices

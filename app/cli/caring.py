@@ -95,7 +95,7 @@ def _keys() -> int:
 
 def config(json: Json = False) -> None:
     """The configuration in force, and in which files it lies."""
-    from dataclasses import asdict
+    from msgspec.structs import asdict
 
     from app.cli import configwords, printing
     from app.cli.columns import Column

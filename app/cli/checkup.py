@@ -13,9 +13,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+from msgspec import Struct
 
 from app import platforms, wording
 from app.cli import agentlist
@@ -44,8 +45,7 @@ class Level(StrEnum):
     """Something will not work until it is done."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     what: str
     level: Level
     found: str

@@ -6,8 +6,9 @@ table (a command, a number) is whole or not there.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from app.console.views.text import cells, cut, cut_front
 
@@ -15,8 +16,7 @@ GAP: Final = 2
 """Blanks between two columns."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Column(Struct, frozen=True, kw_only=True):
     head: str = ""
     """'' where a reader can guess it."""
     right: bool = False

@@ -5,7 +5,6 @@ What is not set is a comment. Pure; what a key means and may be stands in ``app.
 
 import json
 from collections.abc import Iterator
-from dataclasses import fields
 
 from app.config import Config
 from app.notices.items import Kind, NoticeSettings
@@ -20,9 +19,9 @@ _TABLES = frozenset({"agent_pools", "setups", "checks", "keys", "notify"})
 
 def as_written(config: Config, *, operator: str) -> Iterator[str]:
     """Line by line. ``operator``: who that is, also where the file does not say."""
-    for one in fields(Config):
-        if one.name not in _TABLES:
-            yield _line(one.name, operator if one.name == "operator" else getattr(config, one.name))
+    for name in Config.__struct_fields__:
+        if name not in _TABLES:
+            yield _line(name, operator if name == "operator" else getattr(config, name))
     for agent, pool in config.agent_pools.items():
         yield f"[pools.agents.{json.dumps(agent, ensure_ascii=False)}]"
         yield from _pool(pool)

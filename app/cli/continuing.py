@@ -49,8 +49,9 @@ def continue_(
     yes: Yes = False,
 ) -> int:
     """Go on from a run that has ended, in a new run under new terms."""
-    from dataclasses import replace
     from pathlib import Path
+
+    from msgspec.structs import replace
 
     from app.cli import brief as briefs, opening
     from app.cli.starting import propose_from

@@ -7,10 +7,10 @@ than it says.
 import asyncio
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from app.cli.exits import Code, Leave, refused
 from app.paths import Paths
@@ -42,8 +42,7 @@ _POLL = 0.02
 _clock = RealClock()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owned:
+class Owned(Struct, frozen=True, kw_only=True):
     """One live run as the ledger has it, and whether a console answers for it."""
 
     run: runs.Run
@@ -219,8 +218,7 @@ def _refusal(answer: dict[str, object]) -> Refusal:
 # ------------------------------------------------------------------------------------------- with no console alive
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Struct, frozen=True, kw_only=True):
     receipt: Receipt | None
     """None: nothing of the run was alive any more."""
 

@@ -7,8 +7,10 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.cli import exits, printing
 from app.cli.calling import Caller
@@ -58,8 +60,7 @@ def refuse_inside_a_hold(around: Surroundings, verb: str, *, as_json: bool = Fal
         elsewhere.refuse_inside_a_hold(around.paths, None, verb, as_json=as_json)
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     backend: Backend
     departure: Departure
 

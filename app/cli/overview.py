@@ -1,8 +1,9 @@
 """What ``ls`` shows, read from the ledger: one line a run, and the questions that wait."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from app import wording
 from app.cli.printing import one_line
@@ -15,8 +16,7 @@ from store.tx import Tx
 from store.vocab import DecisionState, EndReason, Millis, RunOutcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionLine:
+class QuestionLine(Struct, frozen=True, kw_only=True):
     id: int
     kind: str
     title: str
@@ -25,8 +25,7 @@ class QuestionLine:
     asked_at: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunLine:
+class RunLine(Struct, frozen=True, kw_only=True):
     run: int
     title: str
     agent: str

@@ -1,7 +1,8 @@
 """One line of stdin, into what the operator means. Pure; for ``--plain`` only."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 HELP = (
     "say TEXT                  say something; while a turn runs it waits in line",
@@ -17,39 +18,33 @@ HELP = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SayLine:
+class SayLine(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerLine:
+class AnswerLine(Struct, frozen=True):
     decision: int
     words: str
     """As ``answers.read_line`` takes them."""
 
 
-@dataclass(frozen=True, slots=True)
-class DenyLine:
+class DenyLine(Struct, frozen=True):
     decision: int
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class QueueLine:
+class QueueLine(Struct, frozen=True):
     go: bool = False
     drop: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """``interrupt``, ``stop``, ``kill``, ``finish`` or ``help``."""
 
     word: str
 
 
-@dataclass(frozen=True, slots=True)
-class NotUnderstood:
+class NotUnderstood(Struct, frozen=True):
     sentence: str
 
 

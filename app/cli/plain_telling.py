@@ -1,6 +1,6 @@
 """What is told of one run that is held without a screen, each thing once. How it is written is ``plain_output``'s."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from app.cli.exits import Code
 from app.cli.plain_output import WORTH_TELLING, Output
@@ -10,8 +10,7 @@ from coordinator.checktypes import GOING_ON, CheckState
 from store.vocab import DecisionState, Millis, RunId, RunOutcome
 
 
-@dataclass(slots=True)
-class _Told:
+class _Told(Struct):
     """What was said already, so that a snapshot that says it again is silent."""
 
     turns: dict[str, tuple[str, str | None]] = field(default_factory=dict)

@@ -9,9 +9,9 @@ a leftover, and there should be none.
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import psutil
+from msgspec import Struct
 
 from app import wording
 from app.cli.columns import Column
@@ -25,8 +25,7 @@ from store.db import read_ledger
 from store.vocab import CustodyState, RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessLine:
+class ProcessLine(Struct, frozen=True, kw_only=True):
     pid: int
     name: str
     age_ms: int
@@ -37,8 +36,7 @@ class ProcessLine:
     """``keeper``, ``agent``, ``slipped-away`` or ''."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HoldLine:
+class HoldLine(Struct, frozen=True, kw_only=True):
     run: RunId
     title: str
     state: CustodyState
@@ -47,8 +45,7 @@ class HoldLine:
     processes: tuple[ProcessLine, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftoverLine:
+class LeftoverLine(Struct, frozen=True, kw_only=True):
     """A run that has ended, and something of it is alive."""
 
     run: RunId
@@ -56,8 +53,7 @@ class LeftoverLine:
     processes: tuple[ProcessLine, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     holds: tuple[HoldLine, ...] = ()
     leftovers: tuple[LeftoverLine, ...] = ()
 

@@ -4,7 +4,7 @@ A task waits for others and those for others again, so a reason alone does not s
 the operator needs them too.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from app.wording_tasks import numbers
 from coordinator.api import QueueView, TaskView, Waits
@@ -15,15 +15,13 @@ _OPERATOR = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Needing:
+class Needing(Struct, frozen=True, kw_only=True):
     task: TaskId
     why: str
     """A ``Waits`` or a ``TaskReason``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
+class Left(Struct, frozen=True, kw_only=True):
     comes: bool
     """Some task would begin without the operator."""
     needs: tuple[Needing, ...]

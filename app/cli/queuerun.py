@@ -12,8 +12,9 @@ import contextlib
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from app.cli import exits, opening, plain_commands, printing
 from app.cli.calling import Caller
@@ -66,8 +67,7 @@ def run(*, as_json: bool) -> int:
         return session.work(stdin_lines())
 
 
-@dataclass(slots=True)
-class _One:
+class _One(Struct):
     telling: RunTelling
     orders: RunOrders
     over: bool = False

@@ -1,9 +1,9 @@
 """What ``show`` tells of one run, read from the ledger; the same facts for ``--json`` and in words."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from app import wording
 from app.cli.columns import Column
@@ -47,15 +47,13 @@ _FILES = 20
 """Changed files that are listed; ``diff --stat`` has them all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckReport:
+class CheckReport(Struct, frozen=True, kw_only=True):
     check: CheckView
     output: str
     """As it is kept, behind a line that names what was run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedFile:
+class ChangedFile(Struct, frozen=True, kw_only=True):
     path: str
     status: str
     """One letter as git's."""
@@ -63,8 +61,7 @@ class ChangedFile:
     removed: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunReport:
+class RunReport(Struct, frozen=True, kw_only=True):
     now: Millis
     run: runs.Run
     custody: CustodyState | None

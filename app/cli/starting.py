@@ -70,7 +70,7 @@ def start(
     yes: Yes = False,
 ) -> int:
     """Start a run under terms that you see first."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from app.cli import brief as briefs, opening, rules
     from app.cli.exits import usage

@@ -1,7 +1,8 @@
 """What every command begins with: folders, configuration, profiles, the operator's name. A bad file is refused here."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.cli.exits import refused
 from app.config import Config, load, operator_name, unknown_agent
@@ -12,8 +13,7 @@ if TYPE_CHECKING:
     from coordinator.agentprofile import AgentProfile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True, kw_only=True):
     paths: Paths
     config: Config
     operator: str

@@ -2,8 +2,10 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.cli import brief as briefs, printing, rules, taskdesk, taskterms, values
 from app.cli.exits import Code, Leave, refused, usage
@@ -19,8 +21,7 @@ from store.vocab import TaskId
 _MOST_BYTES = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """As it was typed."""
 
     text: str | None
@@ -73,7 +74,7 @@ def wishes(
         "rules": rules.typed(rule) if rule else None,
         "script": script or None,
     }
-    return replace(base, **{name: value for name, value in typed.items() if value is not None})  # type: ignore[arg-type]
+    return replace(base, **{name: value for name, value in typed.items() if value is not None})
 
 
 def add(asked: Asked, *, later: bool, yes: bool, as_json: bool) -> int:

@@ -92,8 +92,8 @@ class FootplateApp(TerminalApp):
     def _continued(self) -> None:
         """The process was stopped and goes on. Textual would begin the terminal a second time over the first: two
         threads that read it, and its raw mode taken for what must be given back at the end."""
-        if self._driver is None or self.deeds.away:
-            return
+        if self._driver is None or self.deeds.away or not self.is_running:
+            return  # on its way out, say: what tells a program to go often tells it to go on as well
         if not getattr(self._driver, "_must_signal_resume", False):
             self._driver.suspend_application_mode()
         self._driver.resume_application_mode()

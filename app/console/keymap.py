@@ -7,7 +7,8 @@ is refused, and the action keeps its own: better a keymap that is not obeyed tha
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from app.console.keys import TABLE, Key, Where, undeliverable, written
 

@@ -4,8 +4,9 @@ Every action has a route of one plain control byte, or Esc and a letter; F-keys,
 bound are keys that tmux, screen, browsers, mosh or a line discipline take for themselves (``NEVER``).
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class Where(StrEnum):
@@ -22,8 +23,7 @@ class Where(StrEnum):
     TASKS = "in the line of tasks (Q)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(Struct, frozen=True, kw_only=True):
     action: str
     keys: tuple[str, ...]
     """As Textual names them; the first is shown."""

@@ -2,15 +2,15 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from app.notices.items import NoticeSettings
 from store.vocab import Millis, RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsoleOptions:
+class ConsoleOptions(Struct, frozen=True, kw_only=True):
     repository: str = "."
     """Where a new session would work."""
     ascii: bool = False

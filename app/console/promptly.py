@@ -9,9 +9,9 @@ since before anything else was typed. What was typed before it may bring another
 """
 
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from textual import events
 from textual.message import Message
 
@@ -29,8 +29,7 @@ QUIET = 0.3
 """Seconds since anything else was typed or clicked, at least."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ordered:
+class Ordered(Struct, frozen=True):
     """What was ordered for a press, under way."""
 
     pressed_at: float

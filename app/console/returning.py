@@ -6,8 +6,9 @@ and one that comes a second later takes the block away.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from app.console.views.away import Away, happened, paused
 from coordinator.api import ConsoleSnapshot

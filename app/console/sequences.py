@@ -11,8 +11,9 @@ person who pressed two keys.
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 ESC = "\x1b"
 HELD = 2.5
@@ -54,8 +55,7 @@ class Kind(StrEnum):
     """Bytes that mean nothing, thrown away; that something came still counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     kind: Kind
     text: str
 

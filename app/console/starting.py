@@ -3,8 +3,9 @@
 Nothing starts from the composer: its Enter shows the terms, and only the terms' own Enter starts.
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from app.console.screens.fields import Field, Fields
 from app.console.screens.reading import Rules

@@ -4,8 +4,9 @@ A task is added or changed on a form, agreed to on a sheet of its terms, and ope
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from app.console.screens.taskform import TaskForm
 from app.console.screens.tasks import TasksSheet

@@ -4,7 +4,7 @@ configured, and an end without a trace of Python when it breaks.
 
 import app.console.before_textual as before_textual  # noqa: F401, I001  (first: Textual reads its environment at import)
 
-from dataclasses import replace
+from msgspec.structs import replace
 from typing import ClassVar, Protocol, runtime_checkable
 
 from textual import events

@@ -5,10 +5,11 @@ Redaction is between the rows and everything else, so that no format can go roun
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, Final
+
+from msgspec import Struct, field
 
 from app.console.views.text import copyable
 from app.exporting.story import Told, story
@@ -50,8 +51,7 @@ def name_of(format: Format, run_ids: Sequence[RunId]) -> str:
     return f"runs-{min(run_ids)}-to-{max(run_ids)}.{suffix}"
 
 
-@dataclass(slots=True)
-class Export:
+class Export(Struct):
     """Some runs of an open ledger, in one format."""
 
     tx: Tx

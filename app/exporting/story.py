@@ -5,11 +5,11 @@ told like a short one. A tool's call is told where its result came; what one of 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from app import wording
 from coordinator import decisioncodec, eventcodec, terms, views
@@ -53,8 +53,7 @@ _MOODS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Told(Struct, frozen=True, kw_only=True):
     """The rows of a run that a story needs beside what was said, redacted already where that was asked."""
 
     run: Run

@@ -5,9 +5,10 @@ console tells nothing again.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
+
+from msgspec import Struct, field
 
 from app.wording import attention_kind
 from coordinator.api import ConsoleSnapshot, Group, SessionView
@@ -37,8 +38,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoticeSettings:
+class NoticeSettings(Struct, frozen=True, kw_only=True):
     """``[notify]`` of the configuration."""
 
     bell: bool = True
@@ -50,8 +50,7 @@ class NoticeSettings:
     off: frozenset[Kind] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notice(Struct, frozen=True, kw_only=True):
     key: str
     kind: Kind
     run: RunId | None
@@ -95,8 +94,7 @@ def _title(session: SessionView | None) -> str:
     return "" if session is None else session.title
 
 
-@dataclass(slots=True)
-class Due:
+class Due(Struct):
     """Which items are to be told now: each once, and none while the operator is at it."""
 
     off: Collection[Kind]

@@ -11,8 +11,9 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from app.notices.items import Notice, NoticeSettings
 from app.notices.ways import headline, look_around, written
@@ -21,8 +22,7 @@ KEPT = 2000
 """Keys that are remembered; far more than can be open at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Struct, frozen=True):
     """A file of keys beside the ledger: over restarts, and between consoles that share it, each item is told once."""
 
     path: Path

@@ -8,7 +8,8 @@ where it is not, nothing is written, because tmux would throw it away. The bell 
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from app.console.views.text import literal
 from app.notices.items import Notice, NoticeSettings
@@ -21,8 +22,7 @@ _OSC9 = ("iTerm.app", "WezTerm", "ghostty", "vscode", "rio")
 _SECONDS = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surrounding:
+class Surrounding(Struct, frozen=True, kw_only=True):
     """What the terminal is; see ``look_around``."""
 
     way: str

@@ -9,8 +9,9 @@ import json
 import os
 import signal
 import sys
-from dataclasses import asdict
 from pathlib import Path
+
+from msgspec.structs import asdict
 
 from coordinator.custody.types import HoldSpec, SpawnFailure
 from coordinator.supervisor import main as supervisor_main
@@ -46,9 +47,7 @@ def _watch(pid: int) -> None:
 
 def config_of(spec: HoldSpec) -> bytes:
     """What goes over its stdin."""
-    facts = asdict(spec)
-    facts["folder"] = str(spec.folder)
-    facts["spared"] = list(spec.spared)
+    facts = asdict(spec) | {"folder": str(spec.folder), "ladder": asdict(spec.ladder)}
     return json.dumps(facts).encode()
 
 

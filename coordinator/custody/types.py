@@ -1,13 +1,13 @@
 """The values that pass between a session's actor and its supervisor. Wire and spool formats are in ``supervisor/``."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessIdentity:
+
+class ProcessIdentity(Struct, frozen=True, kw_only=True):
     """A process that cannot be confused with another: pids are reused, this triple is not."""
 
     boot_id: str
@@ -17,8 +17,7 @@ class ProcessIdentity:
     wall clock."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ladder:
+class Ladder(Struct, frozen=True, kw_only=True):
     """Seconds for each step of an ending; the sum never passes ``total``."""
 
     farewell: float = 5.0
@@ -28,8 +27,7 @@ class Ladder:
     not_dying: float = 5.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HoldSpec:
+class HoldSpec(Struct, frozen=True, kw_only=True):
     """What a supervisor is given at birth, over its stdin (never argv or environment: the cookie is in it)."""
 
     custody: str
@@ -37,7 +35,7 @@ class HoldSpec:
     authorization: str
     folder: Path
     """The run's spool folder, 0700; holds ``spool`` and the socket ``s``."""
-    cookie: str = field(repr=False)
+    cookie: str
     nonce: str
     """Value of ``FOOTPLATE_CUSTODY`` in the agent's environment."""
     hold_seconds: float
@@ -56,23 +54,29 @@ class HoldSpec:
     linger: float = 10.0
     """How long after ``gone`` the supervisor waits for somebody to read it, while nobody is attached."""
 
+    def __repr__(self) -> str:
+        """Without the cookie, which is to be in no log."""
+        return f"HoldSpec(custody={self.custody!r}, run={self.run})"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSpec:
+
+class AgentSpec(Struct, frozen=True, kw_only=True):
     """How the agent process is started."""
 
     argv: tuple[str, ...]
     cwd: Path
-    environment: Mapping[str, str] = field(repr=False)
+    environment: Mapping[str, str]
     """Whole and filtered; the supervisor adds the nonce and a private ``TMUX_TMPDIR``."""
     terminal: tuple[int, int] | None = None
     """Rows and columns: the agent gets a pseudo-terminal instead of pipes (``pty`` profiles)."""
     quiet_ms: int = 0
     """On a terminal: after so long without output its silence is recorded, once each time; 0: never."""
 
+    def __repr__(self) -> str:
+        """Without the environment, which may hold keys."""
+        return f"AgentSpec(argv={self.argv!r}, cwd={self.cwd!r})"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpawnFailure:
+
+class SpawnFailure(Struct, frozen=True, kw_only=True):
     """The supervisor or the agent did not start."""
 
     what: str
@@ -116,8 +120,7 @@ class RecordKind(StrEnum):
     """facts: rows, columns. What the terminal shows from here on is laid out for these."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpoolRecord:
+class SpoolRecord(Struct, frozen=True, kw_only=True):
     """One record of a spool, as read from the file or as it comes over the wire: the same bytes, the same offsets."""
 
     kind: RecordKind
@@ -154,8 +157,7 @@ class WriteProof(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedProcess:
+class EndedProcess(Struct, frozen=True, kw_only=True):
     pid: int
     name: str
     """Command line, cut to 200 characters, control characters replaced."""
@@ -168,8 +170,7 @@ class EndedProcess:
     daemonised: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
+class Receipt(Struct, frozen=True, kw_only=True):
     """What an ending did. Built by the supervisor, kept in the spool's ``gone`` record, then in the ledger."""
 
     reason: str

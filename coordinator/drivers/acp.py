@@ -8,8 +8,9 @@ after a console was restarted.
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from coordinator.drivers import acp_asks, acp_start, jsonrpc
 from coordinator.drivers.acp_agents import ASK, MODES, PLAN

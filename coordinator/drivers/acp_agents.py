@@ -5,9 +5,10 @@ protocol alone, and by the most careful reading of what it offers. Nothing that 
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 ASK: Final = "ask"
 PLAN: Final = "plan"
@@ -24,8 +25,7 @@ class Scope(StrEnum):
     """The last call of the model alone: the turn's own is then not known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ways:
+class Ways(Struct, frozen=True, kw_only=True):
     """One agent's."""
 
     profile: str = ""

@@ -3,9 +3,10 @@ stored and shown. No protocol's own form of either belongs here.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
 
 from store.vocab import DecisionKind
 
@@ -13,14 +14,12 @@ Json = dict[str, Any]
 """A decoded JSON object, as the agent sent it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(Struct, frozen=True, kw_only=True):
     label: str
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(Struct, frozen=True, kw_only=True):
     text: str
     """The whole question; answers are keyed by it."""
     header: str = ""
@@ -39,8 +38,7 @@ class OfferKind(StrEnum):
     """And the turn ends."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Offer(Struct, frozen=True, kw_only=True):
     """One of the options that the agent itself gives for a request: shown by its own name, sent back by its own id."""
 
     id: str
@@ -61,8 +59,7 @@ class ActKind(StrEnum):
     """Any other tool, by the agent's own name for it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Act:
+class Act(Struct, frozen=True, kw_only=True):
     """What would be done if it were allowed. A driver gives it only where it knows the whole of it: a standing rule
     reads nothing else, and one that reads less than is done would allow more than was agreed to."""
 
@@ -79,8 +76,7 @@ class Act:
     """TOOL: its name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionAsked:
+class DecisionAsked(Struct, frozen=True, kw_only=True):
     request: str
     """The agent's id for it."""
     kind: DecisionKind
@@ -110,14 +106,12 @@ class DecisionAsked:
     """Permission: what a standing rule may look at; None: no rule may allow it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionWithdrawn:
+class DecisionWithdrawn(Struct, frozen=True, kw_only=True):
     request: str
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionResolved:
+class DecisionResolved(Struct, frozen=True, kw_only=True):
     """The agent's stream shows that an answer arrived (a tool result for the asked call, or its use)."""
 
     request: str
@@ -126,31 +120,27 @@ class DecisionResolved:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allow:
+class Allow(Struct, frozen=True, kw_only=True):
     for_run: bool = False
     """Also use ``rule_payload``: do not ask for its like again in this run."""
     edited_input: Json | None = None
     """The tool's input as the operator changed it, whole."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deny:
+class Deny(Struct, frozen=True, kw_only=True):
     message: str = ""
     """Said to the agent; a plan that is sent back for revision carries the wish here."""
     interrupt: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionReply:
+class QuestionReply(Struct, frozen=True, kw_only=True):
     answers: Mapping[str, tuple[str, ...]]
     """Question text to the labels chosen, or to one free text."""
     note: str = ""
     """Added by the operator, passed on with the answers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class Chosen(Struct, frozen=True, kw_only=True):
     """One of the agent's own offers."""
 
     offer: str

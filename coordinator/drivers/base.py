@@ -6,8 +6,9 @@ raises for what an agent prints: what it cannot read is an ``Unknown`` (kept who
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
+
+from msgspec import Struct, field
 
 from coordinator.drivers.asks import (
     Act as Act,
@@ -33,8 +34,7 @@ from store.vocab import FailureKind, ImageType, MicroUsd, TurnId, TurnResultKind
 # ------------------------------------------------------------------------------------------------------------- events
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionReady:
+class SessionReady(Struct, frozen=True, kw_only=True):
     """The agent answered its handshake. Comes once per process, again with what is learned later (``native_id``)."""
 
     native_id: str | None = None
@@ -49,8 +49,7 @@ class SessionReady:
     signed_in: bool | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CannotStart:
+class CannotStart(Struct, frozen=True, kw_only=True):
     """The agent answered its handshake with a no: signed out, no such model. The hold ends, with this as the reason."""
 
     failure: FailureKind
@@ -58,36 +57,30 @@ class CannotStart:
     """What the agent said, in its own words."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversationChanged:
+class ConversationChanged(Struct, frozen=True, kw_only=True):
     native_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModeChanged:
+class ModeChanged(Struct, frozen=True, kw_only=True):
     mode: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelChanged:
+class ModelChanged(Struct, frozen=True, kw_only=True):
     model: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnAccepted:
+class TurnAccepted(Struct, frozen=True, kw_only=True):
     turn: TurnId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnBegunByAgent:
+class TurnBegunByAgent(Struct, frozen=True, kw_only=True):
     """The agent works though nobody's turn is in flight."""
 
     why: str
     """In a few words, e.g. ``background task ended``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextDelta:
+class TextDelta(Struct, frozen=True, kw_only=True):
     block: str
     """Key of the block it belongs to: the same for all deltas and for the ``TextBlock`` that ends it."""
     text: str
@@ -95,8 +88,7 @@ class TextDelta:
     """Tool call id of the sub-agent that speaks, where one does."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextBlock:
+class TextBlock(Struct, frozen=True, kw_only=True):
     """A finished block of text; the only form in which text is kept in the ledger."""
 
     block: str
@@ -105,22 +97,19 @@ class TextBlock:
     aborted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThoughtDelta:
+class ThoughtDelta(Struct, frozen=True, kw_only=True):
     block: str
     text: str
     parent: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThoughtBlock:
+class ThoughtBlock(Struct, frozen=True, kw_only=True):
     block: str
     text: str
     parent: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolStarted:
+class ToolStarted(Struct, frozen=True, kw_only=True):
     call: str
     name: str
     input: Json
@@ -129,8 +118,7 @@ class ToolStarted:
     parent: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolFinished:
+class ToolFinished(Struct, frozen=True, kw_only=True):
     call: str
     ok: bool
     output: str
@@ -140,14 +128,12 @@ class ToolFinished:
     parent: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanUpdated:
+class PlanUpdated(Struct, frozen=True, kw_only=True):
     items: tuple[tuple[str, str], ...]
     """(state, text); state is ``pending``, ``active`` or ``done``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackgroundTask:
+class BackgroundTask(Struct, frozen=True, kw_only=True):
     id: str
     kind: str
     """``shell`` or ``agent``."""
@@ -156,36 +142,31 @@ class BackgroundTask:
     """``running``, ``done``, ``failed`` or ``stopped``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackgroundChanged:
+class BackgroundChanged(Struct, frozen=True, kw_only=True):
     """All background tasks known to be running, and those that ended since the last such event."""
 
     tasks: tuple[BackgroundTask, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextUsage:
+class ContextUsage(Struct, frozen=True, kw_only=True):
     used: int
     size: int | None
     """Tokens."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compacted:
+class Compacted(Struct, frozen=True, kw_only=True):
     before: int | None = None
     after: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Struct, frozen=True, kw_only=True):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LimitNotice:
+class LimitNotice(Struct, frozen=True, kw_only=True):
     status: str
     """``allowed``, ``warning`` or ``rejected``."""
     kind: str
@@ -194,23 +175,20 @@ class LimitNotice:
     used_fraction: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryNotice:
+class RetryNotice(Struct, frozen=True, kw_only=True):
     attempt: int
     of: int | None
     wait_seconds: float | None
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notice(Struct, frozen=True, kw_only=True):
     """Something the agent says that is no part of the conversation (a fallback model, a local command's output)."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnResult:
+class TurnResult(Struct, frozen=True, kw_only=True):
     turns: tuple[TurnId, ...]
     """The turns that it names; empty: it names none."""
     kind: TurnResultKind
@@ -235,8 +213,7 @@ class TurnResult:
     context: ContextUsage | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlAcked:
+class ControlAcked(Struct, frozen=True, kw_only=True):
     """The agent answered a control write."""
 
     id: str
@@ -244,21 +221,18 @@ class ControlAcked:
     detail: Json = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Idle:
+class Idle(Struct, frozen=True, kw_only=True):
     """The agent says that it is at rest (only agents that say so)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScreenWaits:
+class ScreenWaits(Struct, frozen=True, kw_only=True):
     """On a terminal: in the middle of a turn it is silent behind a line that looks like a question."""
 
     line: str
     """What stands there; empty: no longer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Struct, frozen=True, kw_only=True):
     """Bytes that the driver must send by itself: the next step of the handshake, an error for an unknown request."""
 
     id: str
@@ -268,22 +242,19 @@ class Reply:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stderr:
+class Stderr(Struct, frozen=True, kw_only=True):
     """What the agent printed on its error stream; made by the shell, kept like any other event."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown:
+class Unknown(Struct, frozen=True, kw_only=True):
     """A line that did not parse, or of no known type: kept whole."""
 
     raw: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProtocolFault:
+class ProtocolFault(Struct, frozen=True, kw_only=True):
     what: str
 
 
@@ -330,8 +301,7 @@ TRANSIENT: tuple[type, ...] = (TextDelta, ThoughtDelta, Idle, ScreenWaits, Reply
 """Events that are shown or acted on and not kept: their content comes again in a finished form."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class Start(Struct, frozen=True, kw_only=True):
     """What a driver needs to say how its agent is started."""
 
     program: str
@@ -357,8 +327,7 @@ class Start:
     """On a terminal: what ends it well; empty: the end of its input."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlWrite:
+class ControlWrite(Struct, frozen=True, kw_only=True):
     """Bytes that are neither turn nor answer, with the id under which the supervisor writes them at most once."""
 
     id: str
@@ -368,8 +337,7 @@ class ControlWrite:
     agent's bytes alone, and some protocols answer no such write by its own name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
+class Image(Struct, frozen=True, kw_only=True):
     """What goes with a turn's text. The same images under the same id make the same bytes."""
 
     name: str

@@ -3,9 +3,10 @@
 No behaviour stands here; what the machine makes of it is the machine's.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 FAREWELL_PAUSE: Final = 1.0
 """Seconds of silence. Measured: of several agents the result of an interrupted turn comes within a tenth on an idle
@@ -23,8 +24,7 @@ class CostBasis(StrEnum):
     """Nobody says, so that no limit of money could hold."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capabilities:
+class Capabilities(Struct, frozen=True, kw_only=True):
     """What this kind of agent can do; the console shows dead what is false, with that reason."""
 
     reports_cost: bool

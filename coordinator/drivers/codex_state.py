@@ -4,10 +4,10 @@ Only plain, bounded JSON values may stand here; nothing that decides. What a sta
 and is told again by ``argv`` on a take-over.
 """
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from coordinator.drivers.base import AgentEvent, Start
 from coordinator.prices import Prices, built_in
@@ -109,8 +109,7 @@ def bound(table: dict[str, Any], most: int = MOST, *, keep: str = "") -> None:
         del table[next(oldest) if first == keep else first]
 
 
-@dataclass(slots=True, kw_only=True)
-class Held:
+class Held(Struct, kw_only=True):
     """What reading one process needs: what is remembered, and what was told at its start."""
 
     state: State = field(default_factory=State)

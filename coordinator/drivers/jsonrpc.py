@@ -5,8 +5,9 @@ any agent's methods may come in, and nothing that counts: ids are the caller's, 
 after a console was restarted.
 """
 
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from coordinator.drivers.json_fields import Json, decode, encode_line, mapping, text, whole
 
@@ -18,8 +19,7 @@ Id = str | int
 """Ours are strings always; an agent's own are what it chose, and go back as they came."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """The agent asks; it waits until it is answered."""
 
     id: Id
@@ -27,14 +27,12 @@ class Request:
     params: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notification:
+class Notification(Struct, frozen=True, kw_only=True):
     method: str
     params: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(Struct, frozen=True, kw_only=True):
     """A request of ours was answered with a no."""
 
     code: int | None
@@ -42,8 +40,7 @@ class Failure:
     data: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class Response(Struct, frozen=True, kw_only=True):
     """The answer to a request of ours."""
 
     id: Id | None

@@ -8,8 +8,9 @@ end is thrown away.
 import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 _LONGEST = 64
 """Characters of a control sequence; real ones have a dozen."""
@@ -29,26 +30,22 @@ _TOKEN: Final = re.compile(
 _STRING_END: Final = re.compile(r"[\x07\x18\x1a\x1b\x9c]")
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     text: str
     """Printable characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Control:
+class Control(Struct, frozen=True):
     code: str
     """One control character, or a carriage return and line feed together."""
 
 
-@dataclass(frozen=True, slots=True)
-class Escape:
+class Escape(Struct, frozen=True):
     final: str
     """All after the ESC."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Struct, frozen=True):
     """A control sequence (CSI)."""
 
     final: str

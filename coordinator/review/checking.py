@@ -8,9 +8,10 @@ end is said and is no difference; nor is that a spool is gone.
 import hashlib
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator import eventcodec, ingest
 from coordinator.agreed import terms_of
@@ -28,16 +29,14 @@ from store.vocab import CustodyId, RunId, TurnId
 STDERR: Final = "stderr"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class Beside(Struct, frozen=True, kw_only=True):
     """Where the files of this ledger are; None: they are not looked for."""
 
     spool: Path | None = None
     evidence: Path | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class Checked(Struct, frozen=True, kw_only=True):
     difference: Difference | None
     notes: tuple[str, ...]
     """What is no difference and good to know."""

@@ -7,10 +7,11 @@ that is silently wrong hides what one looks for.
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal, InvalidOperation
 from typing import Final
+
+from msgspec.structs import replace
 
 from coordinator.review.types import RunFilter
 from store.refusal import Refusal
@@ -54,7 +55,7 @@ def parse(text: str, *, zone: tzinfo | None = None) -> RunFilter | Refusal:
         changed = read(wanted, value, zone)
         if isinstance(changed, str):
             return _refused(f'{field}:"{value}"' if quoted else f"{field}:{value}", changed)
-        told = {one.name for one in fields(RunFilter) if getattr(changed, one.name) != getattr(before, one.name)}
+        told = {one for one in RunFilter.__struct_fields__ if getattr(changed, one) != getattr(before, one)}
         if told & seen:
             return _refused(f"{field}:{value}", "each field once")
         seen |= told
@@ -82,7 +83,7 @@ def _refused(what: str, wants: str) -> Refusal:
 
 def _named(name: str) -> Callable[[RunFilter, str, tzinfo | None], Changed]:
     def read(wanted: RunFilter, value: str, _zone: tzinfo | None) -> Changed:
-        return replace(wanted, **{name: value})  # type: ignore[arg-type]  # only for the fields that are text
+        return replace(wanted, **{name: value})  # only the fields that are text
 
     return read
 

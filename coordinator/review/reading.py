@@ -7,10 +7,10 @@ said by agents comes through as it is; that it moves no cursor is for whoever sh
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from datetime import datetime, tzinfo
 
 import msgspec
+from msgspec.structs import replace
 
 from coordinator import decisioncodec, dispositions, transcripts
 from coordinator.api import ReadTranscript, ReadWhole, SearchTranscript, SessionView, TranscriptHits, TranscriptPage

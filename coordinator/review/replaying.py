@@ -6,8 +6,10 @@ longer than ``GAP`` is that long. A clock that went back while the run was made 
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from coordinator.viewtypes import DecisionView, Group, SessionView, TurnView
 from store.vocab import DecisionState, Millis, TurnState
@@ -17,8 +19,7 @@ GAP: Final = 3_000
 SPEEDS: Final = (1, 4, 16)
 
 
-@dataclass(slots=True)
-class Timeline:
+class Timeline(Struct):
     """When the events are to be seen, in milliseconds from the first. It grows as pages of the run are read."""
 
     moments: list[int] = field(default_factory=list)
@@ -33,8 +34,7 @@ class Timeline:
             self._newest = at if self._newest is None else max(self._newest, at)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Playing:
+class Playing(Struct, frozen=True, kw_only=True):
     """How far it was played."""
 
     at: float = 0.0

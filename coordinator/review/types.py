@@ -3,8 +3,9 @@
 They are made in ``reading`` from rows and shown by whoever asked. Nothing here reads, and nothing here decides.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from coordinator.dispositions import Disposition
 from coordinator.viewtypes import SessionView
@@ -25,8 +26,7 @@ from store.vocab import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFilter:
+class RunFilter(Struct, frozen=True, kw_only=True):
     """Which runs, or which hits of a search. All that is given must hold."""
 
     words: tuple[str, ...] = ()
@@ -61,8 +61,7 @@ class Sort(StrEnum):
     REPOSITORY = "repository"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRow:
+class RunRow(Struct, frozen=True, kw_only=True):
     """One line of the table of runs."""
 
     run: RunId
@@ -89,15 +88,13 @@ class RunRow:
     operator: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunsPage:
+class RunsPage(Struct, frozen=True, kw_only=True):
     rows: tuple[RunRow, ...]
     more: object | None = None
     """Where to go on, to be given back as it is; None: this was the last page."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AmendmentRow:
+class AmendmentRow(Struct, frozen=True, kw_only=True):
     at: Millis
     operator: str
     money: MicroUsd | None
@@ -106,8 +103,7 @@ class AmendmentRow:
     working_seconds: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuthorizationFacts:
+class AuthorizationFacts(Struct, frozen=True, kw_only=True):
     """Who agreed to the run's terms, when, and how they ended. What they say is ``session.terms``."""
 
     id: str
@@ -122,8 +118,7 @@ class AuthorizationFacts:
     """Why the terms cannot be read any more; then ``session.terms`` has only what the run itself tells."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopRow:
+class StopRow(Struct, frozen=True, kw_only=True):
     state: StopState
     reason: str
     operator: str
@@ -133,8 +128,7 @@ class StopRow:
     result: StopResult | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReceiptRow:
+class ReceiptRow(Struct, frozen=True, kw_only=True):
     generation: int
     at: Millis
     remaining: int
@@ -142,8 +136,7 @@ class ReceiptRow:
     """Canonical JSON, as ``coordinator.custody.receipts`` reads it. The newest is read already: ``session.receipt``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceRow:
+class EvidenceRow(Struct, frozen=True, kw_only=True):
     """What was kept; the content by ``reading.evidence``."""
 
     id: int
@@ -154,8 +147,7 @@ class EvidenceRow:
     at: Millis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CustodyFacts:
+class CustodyFacts(Struct, frozen=True, kw_only=True):
     id: str
     state: CustodyState
     epoch: int
@@ -172,8 +164,7 @@ class CustodyFacts:
     closed_at: Millis | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnMore:
+class TurnMore(Struct, frozen=True, kw_only=True):
     """What the turn ledger of a review has beside ``TurnView``."""
 
     id: TurnId
@@ -188,8 +179,7 @@ class TurnMore:
     events_hash: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPage:
+class RunPage(Struct, frozen=True, kw_only=True):
     """A run, whole but for its transcript (``reading.feed``) and the content of its evidence."""
 
     session: SessionView
@@ -214,8 +204,7 @@ class RunPage:
     """What of it cannot be read any more, and is left out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchHit:
+class SearchHit(Struct, frozen=True, kw_only=True):
     id: int
     """Newer texts have higher ones."""
     run: RunId
@@ -240,8 +229,7 @@ class SearchHit:
     """(from, to) in ``snippet``: what was looked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchPage:
+class SearchPage(Struct, frozen=True, kw_only=True):
     hits: tuple[SearchHit, ...]
     """Newest first."""
     more: int | None = None
@@ -259,8 +247,7 @@ class SpendBy(StrEnum):
     """Within the runs that are asked for: where the budget went. The key is ``run.n``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpendRow:
+class SpendRow(Struct, frozen=True, kw_only=True):
     key: str
     """The day (``2026-11-29``), path, name or number that these turns have in common; '' where it is not known."""
     runs: int
@@ -278,8 +265,7 @@ class SpendRow:
     cache_write_tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
+class Sizes(Struct, frozen=True, kw_only=True):
     """How large a ledger is, and what takes the room."""
 
     file: int

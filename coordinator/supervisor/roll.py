@@ -44,6 +44,13 @@ class Seen:
         }
 
 
+def named(pid: int, before: str) -> str:
+    """What it is called now. ``before``: what it was called, which stays where no command line can be read, as of one
+    that is just going or becoming another program: of those there is only the kernel's short word, in brackets."""
+    now = kernel.name(pid)
+    return before if now.startswith("[") else now
+
+
 class Roll:
     """All processes of a hold that were ever seen while it was being ended."""
 
@@ -102,7 +109,7 @@ class Roll:
                 own = self.agent_pid != 0 and facts.session != self.agent_pid
                 one = self.seen[key] = Seen(facts.pid, facts.ticks, kernel.name(facts.pid), own)
             elif rename:
-                one.name = kernel.name(facts.pid)
+                one.name = named(facts.pid, one.name)
                 one.own_session = self.agent_pid != 0 and facts.session != self.agent_pid
             if before_signal and facts.parent == self.adopter and facts.pid != self.agent_pid and one.own_session:
                 one.daemonised = True

@@ -6,11 +6,11 @@ sentence that names the task; nothing half is ever added.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from coordinator import githelper, proposing, standing
 from coordinator.api import AddTasks, NewTask, TasksAdded, Wishes
@@ -29,8 +29,7 @@ _LONGEST_TITLE: Final = 200
 MOST_ATTEMPTS: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ready:
+class Ready(Struct, frozen=True, kw_only=True):
     """A task as it is added, for one repository."""
 
     order: int

@@ -5,9 +5,10 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from coordinator.clock import Clock, RealClock
 from coordinator.house import HouseSettings, found_by_name
@@ -53,8 +54,7 @@ class Desk(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandDesk:
+class CommandDesk(Struct, frozen=True, kw_only=True):
     """Of a command, which speaks for itself and is gone when it is done."""
 
     settings: HouseSettings

@@ -9,11 +9,11 @@ store's: here is only the order of things.
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec import Struct, field
 
 from coordinator import incarnation, recording, steps
 from coordinator.house import House, periods
@@ -65,8 +65,7 @@ _DAY: Final = 24 * 3600 * 1000
 _UNDONE: Final = (TaskState.QUEUED, TaskState.WORKING, TaskState.NEEDS_OPERATOR)
 
 
-@dataclass(slots=True)
-class _Pass:
+class _Pass(Struct):
     """What one pass has found out."""
 
     found: Mapping[str, Found] | None = None

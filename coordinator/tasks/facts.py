@@ -3,10 +3,10 @@
 Each is looked at once they are all there. What cannot be read yet is no verdict: whoever asks asks again later.
 """
 
-from dataclasses import replace
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from coordinator import checkresults, checkruns, eventcodec
 from coordinator.agreed import terms_of

@@ -6,11 +6,12 @@ but for them. Nothing is written.
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator import incarnation
 from coordinator.api import AgentWait, QueueView, ReadQueue, TaskReason, TaskView, Wishes
@@ -41,8 +42,7 @@ from store.vocab import (
 _ENDED: Final = (TaskState.DONE, TaskState.FAILED, TaskState.STOPPED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
+class _Read(Struct, frozen=True, kw_only=True):
     """What one look into the ledger gave."""
 
     now: Millis

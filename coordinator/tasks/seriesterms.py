@@ -6,8 +6,9 @@ spent as a number. What may be chosen is taken from what was agreed to; what is 
 be the same, else nothing is begun.
 """
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from coordinator import agreedform
 from coordinator.starttypes import Propose

@@ -7,8 +7,10 @@ are. How an attempt is cut from what was agreed to is ``seriesterms``'.
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator import proposing
 from coordinator.api import (
@@ -42,8 +44,7 @@ _AGREE_AGAIN: Final = frozenset({TaskReason.SIGN_AGAIN, TaskReason.ATTEMPTS, Tas
 """Reasons to need the operator that new terms are the answer to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
+class _Wanted(Struct, frozen=True, kw_only=True):
     """A task for which terms are to be shown, and what was agreed to for it last."""
 
     task: Task

@@ -6,9 +6,11 @@ operation under which it was claimed; nothing is begun then, and nothing is left
 """
 
 import logging
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator import admitting, proposing, steps
 from coordinator.agreed import terms_of
@@ -44,8 +46,7 @@ _OUR_FAULT: Final = Verdict(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
+class Beginning(Struct, frozen=True, kw_only=True):
     """What the ledger tells of the attempt that is to be begun."""
 
     agreed: SeriesTerms

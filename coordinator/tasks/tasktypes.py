@@ -4,8 +4,9 @@ A task waits in line for the operator's attention; its attempts are runs. Apart 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from store.refusal import Fact, Refusal
 from store.vocab import Billing, MicroUsd, Millis, RunId, TaskId, TaskState
@@ -84,8 +85,7 @@ class TaskReason(StrEnum):
     """The operator took it out of the line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class Wishes(Struct, frozen=True, kw_only=True):
     """What is asked for beyond the defaults. Stored with the task; its agreed terms say what it came to."""
 
     agent: str | None = None
@@ -109,8 +109,7 @@ class Wishes:
     """Practice agent only."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesTerms:
+class SeriesTerms(Struct, frozen=True, kw_only=True):
     """What the operator agrees to for all attempts of a task. Each attempt's ``Terms`` are cut from it."""
 
     task: TaskId
@@ -143,8 +142,7 @@ class SeriesTerms:
     script: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskView:
+class TaskView(Struct, frozen=True, kw_only=True):
     id: TaskId
     state: TaskState
     title: str
@@ -177,8 +175,7 @@ class TaskView:
     """Of one at work: whose console, where it is not this one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentWait:
+class AgentWait(Struct, frozen=True, kw_only=True):
     agent: str
     reason: str
     """A ``FailureKind``."""
@@ -186,8 +183,7 @@ class AgentWait:
     """None: until the operator says so."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueView:
+class QueueView(Struct, frozen=True, kw_only=True):
     tasks: tuple[TaskView, ...]
     """Needing the operator, at work, in line (as they would be begun), ended (the newest first); at most ``limit``."""
     counts: Mapping[TaskState, int]
@@ -197,8 +193,7 @@ class QueueView:
     more: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueSummary:
+class QueueSummary(Struct, frozen=True, kw_only=True):
     """In every snapshot: cheap, and ``stamp`` changes whenever a list that is shown should be read again."""
 
     stamp: int = 0
@@ -208,8 +203,7 @@ class QueueSummary:
     held: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadQueue:
+class ReadQueue(Struct, frozen=True, kw_only=True):
     """Answer: ``QueueView``."""
 
     limit: int = 500
@@ -218,8 +212,7 @@ class ReadQueue:
     """This one alone, in whatever state; none in the answer where there is none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewTask:
+class NewTask(Struct, frozen=True, kw_only=True):
     instruction: str
     repositories: tuple[str, ...]
     """More than one: a task for each, all or none."""
@@ -233,20 +226,17 @@ class NewTask:
     wishes: Wishes = Wishes()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddTasks:
+class AddTasks(Struct, frozen=True, kw_only=True):
     """All or none, in one transaction. Answer: ``TasksAdded`` or ``Refusal``."""
 
     tasks: tuple[NewTask, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TasksAdded:
+class TasksAdded(Struct, frozen=True, kw_only=True):
     tasks: tuple[TaskId, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditTask:
+class EditTask(Struct, frozen=True, kw_only=True):
     """What is None stays. Answer: ``Done`` or ``Refusal``."""
 
     task: TaskId
@@ -260,16 +250,14 @@ class EditTask:
     wishes: Wishes | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposeSeries:
+class ProposeSeries(Struct, frozen=True, kw_only=True):
     """Terms to show before they are agreed to. Answer: ``SeriesProposals``."""
 
     tasks: tuple[TaskId, ...]
     """(): all in line whose terms are not agreed to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesProposal:
+class SeriesProposal(Struct, frozen=True, kw_only=True):
     terms: SeriesTerms
     title: str
     before: SeriesTerms | None = None
@@ -280,55 +268,47 @@ class SeriesProposal:
     caution: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesProposals:
+class SeriesProposals(Struct, frozen=True, kw_only=True):
     proposals: tuple[SeriesProposal, ...]
     refused: tuple[tuple[TaskId, Refusal], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignSeries:
+class SignSeries(Struct, frozen=True, kw_only=True):
     """The operator agreed to exactly these. All or none. Answer: ``Done`` or ``Refusal`` (``stale`` names the task)."""
 
     terms: tuple[SeriesTerms, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HoldTask:
+class HoldTask(Struct, frozen=True, kw_only=True):
     task: TaskId
     held: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HoldLine:
+class HoldLine(Struct, frozen=True, kw_only=True):
     """The whole line, of every console on this ledger."""
 
     held: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryTask:
+class RetryTask(Struct, frozen=True, kw_only=True):
     """Failed, stopped, or needing the operator: in line again, its waits and counts as new."""
 
     task: TaskId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcceptTask:
+class AcceptTask(Struct, frozen=True, kw_only=True):
     """One that needs the operator is done as it stands."""
 
     task: TaskId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveTask:
+class RemoveTask(Struct, frozen=True, kw_only=True):
     """Out of the line. One of which there were attempts stays in the ledger, as stopped."""
 
     task: TaskId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseAgent:
+class ReleaseAgent(Struct, frozen=True, kw_only=True):
     """The operator has seen to it: tasks of this agent are begun again."""
 
     agent: str

@@ -6,10 +6,10 @@ looks at a ledger or at a tree.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
+from msgspec import Struct, field
 
 from coordinator.tasks.backoff import wait_ms
 from coordinator.tasks.tasktypes import TaskReason
@@ -87,8 +87,7 @@ _NOT_UP: Final[dict[RefusalReason, EndReason]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agreed:
+class Agreed(Struct, frozen=True, kw_only=True):
     """What is left of the agreement, as it is when the verdict is made."""
 
     attempts_left: int
@@ -99,8 +98,7 @@ class Agreed:
     """What of it is used up whatever is counted: ``money``, ``time``; '' for nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(Struct, frozen=True, kw_only=True):
     """A run that was an attempt and has its outcome."""
 
     outcome: RunOutcome
@@ -123,8 +121,7 @@ class Ended:
     """The facts of a refused run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentWaits:
+class AgentWaits(Struct, frozen=True, kw_only=True):
     """No task of this agent is begun for a while."""
 
     failure: FailureKind
@@ -132,8 +129,7 @@ class AgentWaits:
     """None: until the operator says so."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     """What becomes of the task."""
 
     to: TaskState

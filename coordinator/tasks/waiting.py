@@ -5,7 +5,8 @@ that waits is ever written because it waits.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from coordinator.tasks.tasktypes import Waits, Wishes
 from store.claims import WaitingFacts
@@ -14,8 +15,7 @@ from store.tasks import Task
 from store.vocab import Millis, RefusalReason, RunId, TaskId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class Around(Struct, frozen=True, kw_only=True):
     """What all tasks in line have in common."""
 
     kept_back: str = ""

@@ -7,8 +7,9 @@ says a third message and stops while commands run in the foreground, in the back
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from coordinator.api import (
     AnswerDecision,

@@ -9,8 +9,9 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from coordinator.api import AnswerDecision, Extend, Revoke, Say, Stop
 from coordinator.clock import RealClock

@@ -10,8 +10,9 @@ import asyncio
 import os
 import signal
 import sys
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from coordinator import steps
 from coordinator.api import AnswerDecision, Proposal, Propose, Say, StartRun

@@ -1,7 +1,8 @@
 """Values that the tests of the command line are made of."""
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from coordinator.terms import Terms, TreeKind
 from store.vocab import Billing, MicroUsd, Millis

@@ -5,12 +5,12 @@ import json
 import os
 import signal
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pexpect
 import pytest
+from msgspec.structs import replace
 
 from app.cli import sweeping
 from app.cli.surroundings import Surroundings

@@ -3,10 +3,10 @@
 import os
 import stat
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from app import config, paths
 from app.cli.configwords import as_written

@@ -5,12 +5,12 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pexpect
 import pytest
+from msgspec.structs import replace
 
 from app import wording, wording_tasks
 from app.cli import tasklist, taskterms

@@ -5,11 +5,11 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from queue import Queue
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.cli.queuerun import QueueSession
 from coordinator.api import (

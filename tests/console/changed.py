@@ -1,8 +1,8 @@
 """What a run changed, for pictures and tests: files of every kind, and a diff for each."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from app.console.app import FootplateApp

@@ -4,12 +4,14 @@ hold whatever they were."""
 import re
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from itertools import count
 from types import UnionType
 from typing import Any, Union, cast
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len
 from textual.screen import Screen
 
@@ -83,11 +85,11 @@ class Spoiler:
             if _is_id(hint):
                 return value
             return value if self.spare and (not value or value in OURS) else self._text()
-        if is_dataclass(value) and not isinstance(value, type):
+        if isinstance(value, Struct):
             hints = _hints(type(value))
             changed = {
-                one.name: self._of(getattr(value, one.name), hints[one.name], f"{type(value).__name__}.{one.name}")
-                for one in fields(value)
+                one: self._of(getattr(value, one), hints[one], f"{type(value).__name__}.{one}")
+                for one in value.__struct_fields__
             }
             return replace(cast(Any, value), **changed)
         if isinstance(value, Mapping):
@@ -121,10 +123,10 @@ def _element(hint: Any, at: int) -> Any:
 
 
 def texts_of(kind: type, done: frozenset[type] = frozenset()) -> Iterator[str]:
-    """``Class.field`` of every field that can hold text, in a dataclass and in those it is made of."""
+    """``Class.field`` of every field that can hold text, in a Struct and in those it is made of."""
     for name, hint in _hints(kind).items():
         for part in _parts(hint):
-            if is_dataclass(part) and part not in done:
+            if isinstance(part, type) and issubclass(part, Struct) and part not in done:
                 yield from texts_of(cast(type, part), done | {kind})
             elif part is str:
                 yield f"{kind.__name__}.{name}"

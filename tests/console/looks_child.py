@@ -5,7 +5,7 @@ waits), ``eight`` (every group) or ``hostile`` (every text of every value attack
 import app.console.before_textual as before_textual  # noqa: I001  (first: Textual reads its environment at import)
 
 import sys
-from dataclasses import replace
+from msgspec.structs import replace
 
 from app.console.app import FootplateApp
 from app.console.options import ConsoleOptions

@@ -4,8 +4,9 @@ Shared by the pictures' tests and by the test of words, so that what is looked a
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from app.console.app import FootplateApp

@@ -1,6 +1,6 @@
 """Every state in which a console can be found: each is walked through with every key, and gets hostile text."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from coordinator.api import ConsoleSnapshot, Group
 from coordinator.checktypes import CheckState, CheckView

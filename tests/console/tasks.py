@@ -1,8 +1,8 @@
 """Tasks in line, for pictures and tests: every way in which one stands, and the panel opened on them."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from app.console.app import FootplateApp

@@ -1,8 +1,7 @@
 """What the terms and the form of a new session say of agents: the one proposed, those that can be had, and the rest."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from app.console.starting import for_its_agent, unchanged
 from app.console.views.ink import literal

@@ -1,8 +1,7 @@
 """Images that a text names: what is said before Enter is what Enter sends, whatever a file is called."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from app.console.app import FootplateApp
 from app.console.keys import Where

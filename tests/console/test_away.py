@@ -1,9 +1,9 @@
 """What an operator who was away is told: when, in which words, and that it never costs a key or a letter."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from app.console.options import ConsoleOptions
 from app.console.views.away import Away, away_lines, happened

@@ -1,8 +1,7 @@
 """Where no session can start: what is shown of it is looked at again, and what is mended is no longer said."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from textual import events
 
 from app.console.views.ink import plain

@@ -3,8 +3,8 @@ Enter."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
+from msgspec.structs import replace
 from textual.pilot import Pilot
 from textual.widgets import Input
 

@@ -1,9 +1,8 @@
 """Whatever stands in a value that the screen is given: no byte of it is obeyed, nothing breaks, nothing runs over its
 row. Each string of the table comes into each field of each value, in every state and at three sizes."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from app.console.options import ConsoleOptions
 from coordinator.api import (

@@ -1,6 +1,6 @@
 """Stop, interrupt, stop all, quit, budgets and the way back: what each press does, and what it does not."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from app.console.options import ConsoleOptions
 from app.console.screens.asking import Quit, StopAllSheet

@@ -1,9 +1,8 @@
 """The list of sessions: what gives way when there is no room, the filter, and that the one in view is never lost."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 
 from app.console.keys import Where
 from app.console.views.glyphs import ASCII, UNICODE, Glyphs

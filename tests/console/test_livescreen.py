@@ -1,7 +1,8 @@
 """A program's own screen in the console: drawn as a terminal would, typed into, and left again."""
 
 import random
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from app.console.screens.livescreen import LiveSheet
 from app.console.views.ink import plain

@@ -4,10 +4,10 @@ import json
 import os
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from app.config import Config, load
 from app.console.options import ConsoleOptions

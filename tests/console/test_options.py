@@ -2,8 +2,9 @@
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from app.console.options import ConsoleOptions
 from app.console.views.announcing import announced

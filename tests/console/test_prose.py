@@ -6,9 +6,9 @@ letter and an answer. The clock is the test's own; so thousands of keys take sec
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from textual import events
 from textual.pilot import Pilot
 

@@ -1,9 +1,8 @@
 """The attention queue on the screen: one row for each thing, what Enter and ``x`` do, and where ``^O`` goes."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 
 from app.console.keys import Where
 from app.console.screens.queue import PARK_AGAIN, Queue

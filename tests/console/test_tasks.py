@@ -1,9 +1,8 @@
 """The tasks in line, by keyboard and mouse: what each key asks for, what it says where it does nothing, and what of a
 paste or of a hasty Enter is never taken for an agreement."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from app.console.app import FootplateApp

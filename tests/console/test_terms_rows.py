@@ -1,9 +1,8 @@
 """The terms on screens of every width: broken between words, what goes on of one note further in than where the next
 begins, and nothing beyond the edge."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from app.console.views.ink import cells, hung, plain
 from app.console.views.start import terms_lines

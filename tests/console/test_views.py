@@ -1,9 +1,8 @@
 """What the views say: widths, literal text, groups, dead keys, folding. Plain data, no screen."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from app.console.keymap import with_keymap

@@ -1,7 +1,6 @@
 """The composer and the start form: what is typed is never lost, and never starts or sends by accident."""
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from textual import events
 
 from app.console.app import FootplateApp

@@ -5,8 +5,9 @@ import os
 import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from coordinator.api import OperatorCommand, Proposal, Propose, Reply, SessionView, Started, StartRun
 from coordinator.clock import Clock, RealClock

@@ -1,8 +1,10 @@
 """One admitted run on a ledger of its own: what the tests of the refusing transactions begin from."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from coordinator import recording
 from coordinator.recording import Admission, NewTurn, Pools, Proof

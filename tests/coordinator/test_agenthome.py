@@ -1,10 +1,10 @@
 """A home for each run: what is taken into it, and who cannot have one."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator import abilities, agenthome
 from coordinator.agentprofile import PER_RUN, AgentProfile

@@ -1,9 +1,10 @@
 """The attention queue, on a real ledger and real agents: what comes into it, and what it takes to leave it."""
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from coordinator.api import (
     Acknowledge,

@@ -1,8 +1,9 @@
 """Which agent terms are proposed with, which are offered beside it, and what is said of its cost and its sign-in."""
 
 import sys
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from app.wording import sentence
 from coordinator import choosing

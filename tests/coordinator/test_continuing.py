@@ -5,10 +5,10 @@ import asyncio
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator.api import (
     AnswerDecision,

@@ -8,10 +8,11 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator import discarding, disposing, landing, recording, worktree
 from coordinator.gitfacts import RepositoryFacts

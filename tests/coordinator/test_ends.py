@@ -1,10 +1,10 @@
 """How runs end when something is wrong: spawns that fail, agents that die, print garbage, report no cost, or reach a
 limit."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from app.wording import sentence
 from coordinator.api import Group, Interrupt, ReleaseQueue, Say, Started, Stop, StopAll

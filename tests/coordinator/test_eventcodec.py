@@ -1,12 +1,12 @@
 """Events and decisions come back from the ledger as they went in, redacted, whatever an agent put into them."""
 
 import json
-from dataclasses import fields
 from typing import Any, get_args, get_type_hints
 
 import msgspec
 import pytest
 from hypothesis import given, strategies as st
+from msgspec import Struct
 
 from coordinator import decisioncodec, eventcodec
 from coordinator.drivers import base
@@ -39,7 +39,7 @@ def _field(hint: Any) -> st.SearchStrategy[Any]:
         return texts
     if hint == base.Json:
         return st.dictionaries(texts, json_values, max_size=3)
-    if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__"):
+    if isinstance(hint, type) and issubclass(hint, Struct):
         return events_of(hint)
     args = get_args(hint)
     if hint.__class__.__name__ == "UnionType" or type(None) in args:
@@ -53,9 +53,9 @@ def _field(hint: Any) -> st.SearchStrategy[Any]:
     return st.from_type(hint) if hint is not float else st.floats(allow_nan=False, allow_infinity=False)
 
 
-def events_of(cls: type) -> st.SearchStrategy[Any]:
+def events_of(cls: type[Struct]) -> st.SearchStrategy[Any]:
     hints = get_type_hints(cls)
-    return st.builds(cls, **{field.name: _field(hints[field.name]) for field in fields(cls)})
+    return st.builds(cls, **{name: _field(hints[name]) for name in cls.__struct_fields__})
 
 
 events = st.one_of(*map(events_of, ALL))

@@ -3,10 +3,10 @@ another process settled."""
 
 import asyncio
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator import closing, snapshots, stuck
 from coordinator.api import Finish, LookAtRepository, RepositoryView, Said, Say

@@ -1,9 +1,9 @@
 """The session machine, read as transcripts: what is done after each input, in the design's order of settlement."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator import machine
 from coordinator.drivers import base

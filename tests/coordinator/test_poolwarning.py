@@ -3,11 +3,11 @@ when the day is, or when there is more of it. Time is the test's; the money is s
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.cli import budgets
 from app.console.views.attention import kind_words, queue

@@ -1,10 +1,10 @@
 """Every *no* of the recording of a turn, in the same manner as those of the final proof (``test_recording.py``)."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator import settling, terms as terms_
 from coordinator.constants import TURN_BYTES

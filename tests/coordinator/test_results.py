@@ -1,7 +1,8 @@
 """What a run's tree came to, kept as a commit, and a new tree that begins there."""
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from coordinator.api import Proposal, Propose, Started, StartRun
 from coordinator.tasks import result

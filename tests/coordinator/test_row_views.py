@@ -1,10 +1,10 @@
 """What a screen gets of turns and decisions: the same, whether made anew or kept, and made once for a row."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from msgspec.structs import replace
 
 from coordinator import views
 from coordinator.rows import SessionRows, read_rows

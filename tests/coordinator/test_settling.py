@@ -1,10 +1,10 @@
 """Admission, which costs no signature when it refuses, and the end of a hold by what the spool proves, each whole."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator import recording, settling
 from coordinator.custody.types import WriteProof

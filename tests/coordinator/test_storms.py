@@ -9,10 +9,10 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator import deeds, githelper, orders
 from coordinator.api import (

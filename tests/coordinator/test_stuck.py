@@ -7,10 +7,10 @@ A frozen process takes no signal, not even KILL; where this machine has no freez
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator.api import Done, Stop, Sweep
 from coordinator.clock import RealClock

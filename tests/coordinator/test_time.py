@@ -1,10 +1,10 @@
 """Clocks that step, and working time that stands still: pure, driven by numbers."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 
 from coordinator.api import Group
 from coordinator.clock import RealClock

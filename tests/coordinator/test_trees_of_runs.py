@@ -4,10 +4,10 @@ import asyncio
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator import treepool, treesetup, worktree
 from coordinator.api import Disposal, Disposed, DisposeOfTree, Proposal, Propose, Started, StartRun, Stop

@@ -3,10 +3,10 @@
 import asyncio
 import os
 import signal
-from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 
 from coordinator.api import AnswerDecision, Done, LeaveAll, Say
 from coordinator.custody.processes import carriers

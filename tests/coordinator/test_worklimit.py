@@ -4,8 +4,9 @@ The practice agent is a real process; time is the test's.
 """
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from coordinator.api import (
     AnswerDecision,

@@ -2,12 +2,12 @@
 
 import json
 import random
-from dataclasses import asdict
 from functools import cache
 from typing import Any
 
 import msgspec
 from hypothesis import example, given, strategies as st
+from msgspec import to_builtins
 
 from coordinator.drivers.base import Allow, Deny, QuestionReply, Unknown
 from coordinator.drivers.claude import ClaudeDriver
@@ -56,7 +56,7 @@ def test_lines_of_any_shape(lines: list[bytes]) -> None:
         events = driver.feed(line + b"\n")
         for event in events:
             # What goes into the ledger must be text that UTF-8 holds.
-            json.dumps(asdict(event), ensure_ascii=False, default=repr).encode()
+            json.dumps(to_builtins(event), ensure_ascii=False, default=repr).encode()
     check(driver)
 
 

@@ -1,10 +1,10 @@
 """What is written to the agent, and how it is started: argv, environment, handshake, turns, interrupts, farewell."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator.drivers.base import Driver, Start
 from coordinator.drivers.claude import ClaudeDriver

@@ -7,8 +7,9 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from coordinator.api import (
     AddTasks,

@@ -6,11 +6,12 @@ One run passes through all the steps (``flight.py``). A console that is the vict
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
+from msgspec.structs import replace
 
 from coordinator.api import Stop
 from coordinator.clock import RealClock

@@ -8,8 +8,9 @@ import json
 import os
 import signal
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from coordinator.api import AnswerDecision, Done, Said, Say, Stop
 from coordinator.custody.processes import carriers, name_of

@@ -54,5 +54,5 @@ def plain(record: object) -> object:
     """Without what is no fact."""
     return {
         name: None if name in ("driver_state", "driver_offset") else getattr(record, name)
-        for name in record.__dataclass_fields__  # type: ignore[attr-defined]
+        for name in record.__struct_fields__  # type: ignore[attr-defined]
     }

@@ -1,10 +1,9 @@
 """JSON lines have every fact, read back to the same values, and are what their schema says."""
 
 import json
-from dataclasses import fields
 from enum import StrEnum
 from types import UnionType
-from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -13,7 +12,7 @@ from coordinator.review.export import jsonlines
 from store import verify
 from store.canonical import storable
 from store.excerpt import OF_RUN
-from store.rows import Record
+from store.rows import Record, names
 
 TEXTS = (
     st.text().map(storable)
@@ -42,10 +41,7 @@ def records(draw: st.DrawFn) -> Record:
     kind = draw(st.sampled_from(list(OF_RUN)))
     hints = get_type_hints(kind)
     left = jsonlines.LEFT_OUT.get({v: k for k, v in jsonlines.TYPES.items()}[kind], {})
-    cells = {
-        one.name: left[one.name] if one.name in left else draw(values_of(hints[one.name]))
-        for one in fields(cast(Any, kind))
-    }
+    cells = {one: left[one] if one in left else draw(values_of(hints[one])) for one in names(kind)}
     return kind(**cells)
 
 

@@ -1,8 +1,9 @@
 """What a review shows of a ledger that a real coordinator wrote, held against what the live console shows of it."""
 
-from dataclasses import fields, replace
 from datetime import UTC
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from coordinator.api import AnswerDecision, Done, Extend, Finish, ReadTranscript, ReadWhole, Rename, Said, Say, Stop
 from coordinator.drivers import base
@@ -99,9 +100,7 @@ async def test_a_run_is_shown_as_the_live_console_showed_it(tmp_path: Path) -> N
         for view in live.values():
             page = page_of(tx, view.run)
             assert page.session == past_view(tx, view.run), "as a console shows a run that it did not hold"
-            differ = {
-                one.name for one in fields(SessionView) if getattr(page.session, one.name) != getattr(view, one.name)
-            }
+            differ = {one for one in SessionView.__struct_fields__ if getattr(page.session, one) != getattr(view, one)}
             assert differ <= LIVE_ONLY
             assert len(page.turns) == len(page.session.turns) and page.events == events.count(tx, view.run)
         finished, stopped = (page_of(tx, live[name].run) for name in ("finished", "stopped"))

@@ -1,11 +1,11 @@
 """Chosen texts are taken out of every text of every row, wherever it stands, and out of nothing else."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from msgspec.structs import replace
 
 from coordinator import eventcodec
 from coordinator.drivers import base

@@ -1,8 +1,7 @@
 """When an event is to be seen, and how the run stood then."""
 
-from dataclasses import replace
-
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 
 from coordinator.api import Group
 from coordinator.review import replaying

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from coordinator.custody import processes
 from coordinator.custody.client import Supervisor, fence_by_socket, kill_by_socket
 from coordinator.custody.spoolfile import read_spool, spool_is_locked
 from coordinator.custody.types import AgentSpec, Ladder, ProcessIdentity, RecordKind
+from coordinator.supervisor import roll
 from tests.supervisor.holding import QUICK, Holds, agent, gone
 from tests.waiting import eventually
 
@@ -353,3 +355,12 @@ async def test_a_stopped_console_does_not_keep_the_agent(holds: Holds, tmp_path:
 def test_the_quick_ladder_is_within_its_total() -> None:
     for ladder in (QUICK, Ladder()):
         assert ladder.farewell + ladder.eof + ladder.term <= ladder.total
+
+
+def test_one_whose_command_line_is_gone_keeps_the_name_that_it_had() -> None:
+    program = subprocess.Popen(["sleep", "7405"])
+    assert roll.named(program.pid, "sh -c sleep 7405") == "sleep 7405", "it became another program"
+    program.kill()
+    os.waitid(os.P_PID, program.pid, os.WEXITED | os.WNOWAIT)
+    assert roll.named(program.pid, "sleep 7405") == "sleep 7405", "a dead one has no command line"
+    program.wait()

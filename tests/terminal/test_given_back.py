@@ -36,6 +36,17 @@ def broken(self):
 Coordinator.beat = broken
 main()
 """
+CONTINUED = """
+import os, signal, app.console.before_textual
+from app.console.driver import Terminal
+from app.main import main
+given_back = Terminal.stop_application_mode
+def then_continued(self):
+    given_back(self)
+    os.kill(os.getpid(), signal.SIGCONT)
+Terminal.stop_application_mode = then_continued
+main()
+"""
 
 
 UNDER_A_SHELL = """set -m; "$@"; printf 'ended %s. \\n' "$?"; read -r line"""
@@ -138,3 +149,12 @@ def test_a_coordinator_that_ends_keeps_nobody_from_leaving(tmp_path: Path) -> No
         screen.press("x")
         screen.press(QUIT)
         ended(screen)
+
+
+def test_one_that_is_told_to_go_on_as_it_goes_takes_no_terminal_again(tmp_path: Path) -> None:
+    """What sends a TERM often sends a CONT behind it, for those that were stopped."""
+    with opened(tmp_path, CONTINUED) as screen:
+        screen.shows("Enter show the terms")
+        os.kill(console_of(screen), signal.SIGTERM)
+        assert ended(screen) == 0
+        assert screen.raw.rfind(b"\x1b[?1049l") > screen.raw.rfind(b"\x1b[?1049h")

@@ -1,8 +1,8 @@
 """A list to choose one row from: the command list, the pickers of model and mode, what waits. Dead rows say why."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual import events
 from textual.app import ComposeResult
 
@@ -11,8 +11,7 @@ from app.console.views.ink import Line, Span, cells, cut
 from app.console.widgets.lines import WindowedLines
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     value: str
     label: str
     key: str = ""

@@ -1,7 +1,6 @@
 """Small forms: one line to rename a session, and every field of the terms of a new one."""
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -16,8 +15,7 @@ _AROUND = 7
 """Rows of a sheet that are no field: its edges, its heading, its foot and what sets them apart."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Field(Struct, frozen=True, kw_only=True):
     name: str
     label: str
     value: str = ""

@@ -3,7 +3,7 @@
 The key that is off and the row of the list that is grey say the same sentence, because both ask ``why_dead``.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from app.console.keys import TABLE, Key, Where, canonical, shown, written
 from app.console.views.attention import queue
@@ -16,8 +16,7 @@ from store.refusal import Refusal
 from store.vocab import CustodyState, RefusalReason, RunId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(Struct, frozen=True, kw_only=True):
     """All that decides whether an action can be done."""
 
     snapshot: ConsoleSnapshot
@@ -213,8 +212,7 @@ def hints_line(at: Situation, width: int, table: tuple[Key, ...] = TABLE) -> Lin
     return (*row, Span(" " * max(gap - 1, 0)), *right, Span(" " * min(gap, 1)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Offer(Struct, frozen=True, kw_only=True):
     """A row of the command list."""
 
     action: str

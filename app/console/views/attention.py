@@ -3,7 +3,7 @@
 Title, ``^O`` and the list of ``a`` all read it here, so that they count and name the same things.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import EMPTY, Line, Span, cells, cut, one_line, sides
@@ -13,8 +13,7 @@ from coordinator.api import AttentionView, ConsoleSnapshot, DecisionView, Group,
 from store.vocab import AttentionKind, DecisionId, DecisionKind, Millis, RunId, TaskId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class Waiting(Struct, frozen=True, kw_only=True):
     """One thing that waits for the operator."""
 
     kind: AttentionKind

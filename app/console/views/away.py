@@ -1,6 +1,6 @@
 """What happened while the operator was away: one line for each session of which there is something to tell. Pure."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import Line, Span, cells, cut, sides
@@ -11,8 +11,7 @@ from coordinator.api import ConsoleSnapshot, SessionView
 from store.vocab import MicroUsd, Millis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Away:
+class Away(Struct, frozen=True, kw_only=True):
     since: Millis
     """When the operator was last there."""
     back: Millis | None = None

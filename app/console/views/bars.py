@@ -1,6 +1,6 @@
 """The rows that frame a screen: console title, a session's title, the state row of a narrow screen, the queue. Pure."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from app.console.views.attention import queue
 from app.console.views.glyphs import Glyphs
@@ -59,8 +59,7 @@ def console_title(snapshot: ConsoleSnapshot, now: Millis, width: int, home: str,
     return sides((*name, Span(" " * gap), *call), right, width)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TitlePart:
+class TitlePart(Struct, frozen=True, kw_only=True):
     """A part of a session's title that opens a picker."""
 
     name: str

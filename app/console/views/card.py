@@ -6,8 +6,9 @@ in the widget. No option is ever marked as the default.
 
 import json
 import posixpath
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from app.console.views import form as forms
 from app.console.views.diff import diff_of_input, diff_rows, looks_like_diff
@@ -21,8 +22,7 @@ from coordinator.offering import numbered, uncovered
 from store.vocab import DecisionKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
+class Option(Struct, frozen=True, kw_only=True):
     key: str
     label: str
     verb: str
@@ -34,8 +34,7 @@ class Option:
     """It lets nothing happen: it may be taken before the end of the card was seen."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Face:
+class Face(Struct, frozen=True, kw_only=True):
     """All that a card says, before it is fitted to its room."""
 
     head: str
@@ -256,8 +255,7 @@ def unanswered_words(form: Form) -> str:
     return f"not answered: {', '.join(names)}. Enter again sends it so"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardState:
+class CardState(Struct, frozen=True, kw_only=True):
     """How a card stands just now, beside what it says."""
 
     focused: bool
@@ -277,8 +275,7 @@ class CardState:
     others: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardPicture:
+class CardPicture(Struct, frozen=True, kw_only=True):
     lines: tuple[Line, ...]
     body_rows: int
     """Rows of the body in view."""

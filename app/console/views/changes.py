@@ -4,7 +4,7 @@ All of it was written by an agent, names too: it is made literal here. A long di
 loop, so nothing here may depend on what is seen.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from app.console.views.ink import Line, Span, cells, cut, cut_path, one_line, sides
 from app.console.views.markdown_code import coloured, diff_style
@@ -17,8 +17,7 @@ MOST_LINES = 20_000
 """Of one file's; a pager or an editor has all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class PatchLines:
+class PatchLines(Struct, frozen=True):
     lines: tuple[TextLine, ...]
     hunks: tuple[int, ...]
     """Where each begins, among the lines."""

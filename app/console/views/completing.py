@@ -4,10 +4,11 @@ A word is looked at where the cursor stands, so a path in the middle of a senten
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from heapq import nsmallest
 from typing import Final
+
+from msgspec import Struct
 
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import Line, Span, cells, cut, cut_path, one_line
@@ -25,8 +26,7 @@ class Kind(StrEnum):
     COMMAND = "command"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """A word that could be completed, up to the cursor."""
 
     kind: Kind
@@ -36,8 +36,7 @@ class Asked:
     """Of the word as it stands, both included."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Offer(Struct, frozen=True, kw_only=True):
     put: str
     """What takes the place of the word."""
     shown: str
@@ -55,8 +54,7 @@ def asked(before: str, *, first_line: bool) -> Asked | None:
     return Asked(kind=Kind.FILE, typed=typed, length=len(found["word"]))
 
 
-@dataclass(frozen=True, slots=True)
-class FileNames:
+class FileNames(Struct, frozen=True):
     """The paths of a tree, made ready once to be looked through at each key."""
 
     paths: tuple[str, ...]

@@ -3,13 +3,13 @@
 Nothing is picked to begin with, and a question left out is said in words before the form goes, never filled in.
 """
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator.drivers.base import Question, QuestionReply
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class Form(Struct, frozen=True, kw_only=True):
     questions: tuple[Question, ...]
     chosen: tuple[tuple[int, ...], ...]
     free: tuple[str, ...]

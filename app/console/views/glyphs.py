@@ -1,12 +1,11 @@
 """The signs of the console, and their ASCII stand-ins for terminals in which the others are two cells wide."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from coordinator.api import Group
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Glyphs:
+class Glyphs(Struct, frozen=True, kw_only=True):
     needs: str = "◆"
     move: str = "◇"
     working: str = "●"

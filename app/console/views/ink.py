@@ -4,16 +4,15 @@ Text of agents, files and people passes through ``literal`` here once; afterward
 Widths are terminal cells, from one library. No Textual in this folder.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
+from msgspec import Struct
 from rich.cells import cell_len, chop_cells, set_cell_size
 
 from app.console.views.text import breaks, literal as text_literal
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     text: str
     ink: str = "text"
     """A colour of the theme; ``strong`` beside it for bold."""

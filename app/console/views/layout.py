@@ -3,7 +3,7 @@
 One place, because the rows of a part are made before the part is laid out: both must come to the same number.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 NARROW = 100
 """Under it there is one column: a strip for the list, no panel."""
@@ -18,8 +18,7 @@ LIST = 32
 """The list at most, on a screen that is not rich."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
+class Columns(Struct, frozen=True, kw_only=True):
     """Cells of each part, its margins included; 0: it is not there."""
 
     sessions: int

@@ -4,7 +4,7 @@ What has no room gives way in this order: ended ones fold, then second rows go (
 then the list scrolls. A filter narrows all of it; what needs the operator outside of it is still counted.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from app.console.views.attention import queue
 from app.console.views.glyphs import INK_OF, Glyphs
@@ -26,8 +26,7 @@ LEAST_ENDED = 3
 """So many of the ended ones stay in sight before second rows give way for them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListPicture:
+class ListPicture(Struct, frozen=True, kw_only=True):
     lines: tuple[Line, ...]
     runs: tuple[RunId | None, ...]
     """The session that each row belongs to, for the mouse and for keeping the one in view on the screen."""
@@ -73,8 +72,7 @@ def glyph_of(session: SessionView, glyphs: Glyphs) -> Span:
     return Span(glyphs.of(session.group), INK_OF[session.group])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
+class _Entry(Struct, frozen=True, kw_only=True):
     session: SessionView
     second: Span
     """What it does; '' where there is nothing to say."""

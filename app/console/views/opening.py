@@ -3,7 +3,8 @@ here is opened, looked up or trusted. Pure.
 """
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _LINK = re.compile(r"https?://[^\s<>\"'`\u27e8\u27e9\u2400-\u2421]+", re.IGNORECASE)
 _OPENERS = {")": "(", "]": "[", "}": "{"}
@@ -12,15 +13,13 @@ _FILE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileAt:
+class FileAt(Struct, frozen=True, kw_only=True):
     path: str
     """As it was written."""
     line: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Link(Struct, frozen=True, kw_only=True):
     address: str
 
 

@@ -5,7 +5,8 @@ Some rows lead somewhere: a decision to its place in the conversation, a diff to
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from app.console.views.details import DECISION_COLUMNS, decision_row
 from app.console.views.ending import check_rows, report_lines
@@ -37,8 +38,7 @@ _OF_THE_TREE = frozenset({EvidenceKind.STATUS, EvidenceKind.DIFF, EvidenceKind.F
 """Kinds of which the newest tells how it stands."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """One row, and where it leads."""
 
     line: Line

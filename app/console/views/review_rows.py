@@ -3,7 +3,7 @@
 A row is drawn only when it is in view, so that ten thousand of them cost what forty do.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from app.console.keys import Key, shown
 from app.console.views.glyphs import Glyphs
@@ -40,8 +40,7 @@ def _right(text: str, width: int, ink: str = "text") -> Span:
 # ---------------------------------------------------------------------------------------------------------------- runs
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
+class _Columns(Struct, frozen=True):
     title: int
     agent: int
     repository: int

@@ -4,8 +4,9 @@ The agent's own commands come first and win a name; then Footplate's, by their n
 is text.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from app.console.keys import TABLE, Key
 from app.console.views.actions import Situation, why_dead
@@ -19,23 +20,20 @@ _NOT_SO: Final = frozenset({"commands", "redraw"})
 """A text is no way to them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfAgent:
+class OfAgent(Struct, frozen=True, kw_only=True):
     name: str
     about: str
     agent: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfFootplate:
+class OfFootplate(Struct, frozen=True, kw_only=True):
     action: str
     words: str
     rest: str = ""
     dead: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeedsScreen:
+class NeedsScreen(Struct, frozen=True, kw_only=True):
     """A command of the agent that works on its own screen only."""
 
     name: str
@@ -43,8 +41,7 @@ class NeedsScreen:
     instead: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IsText:
+class IsText(Struct, frozen=True, kw_only=True):
     pass
 
 

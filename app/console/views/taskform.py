@@ -4,7 +4,9 @@ The same fields add a task and change one; of one that is changed only what diff
 """
 
 import re
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.console.views.ink import one_line
 from app.wording import money
@@ -14,8 +16,7 @@ from store.vocab import MicroUsd, TaskId
 INSTRUCTION = "instruction"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormField:
+class FormField(Struct, frozen=True, kw_only=True):
     name: str
     label: str
     value: str = ""
@@ -106,8 +107,7 @@ def touches_terms(order: EditTask) -> bool:
     return any(part is not None for part in (order.title, order.instruction, order.paths, order.wishes))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fields:
+class _Fields(Struct, frozen=True, kw_only=True):
     needs: tuple[TaskId, ...]
     paths: tuple[str, ...]
     priority: int

@@ -3,7 +3,8 @@ does nothing to the one that is lit. Pure.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from app.console.views.glyphs import Glyphs
 from app.console.views.ink import EMPTY, Line, Span, cut, one_line, sides, wrap
@@ -42,8 +43,7 @@ def is_over(task: TaskView) -> bool:
     return PARTS[_PART_OF[task.state]][0] == "ENDED"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinePicture:
+class LinePicture(Struct, frozen=True, kw_only=True):
     lines: tuple[Line, ...]
     tasks: tuple[TaskId | None, ...]
     """The task that each row belongs to, for the mouse and for keeping the lit one on the screen."""

@@ -6,9 +6,9 @@ Textual in here.
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
+from msgspec import Struct
 from rich.cells import cell_len, split_graphemes
 
 TAB = 4
@@ -81,8 +81,7 @@ def one_line(text: str, most: int = 400) -> str:
 # -------------------------------------------------------------------------------------------------------------- lines
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLine:
+class SourceLine(Struct, frozen=True):
     """One line of a text, before it is made literal."""
 
     text: str
@@ -112,8 +111,7 @@ def pieces(line: str) -> list[SourceLine]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(Struct, frozen=True):
     """A text of any size as its first and last lines; ``hidden`` lines of ``hidden_chars`` are between them."""
 
     head: tuple[SourceLine, ...]

@@ -3,14 +3,13 @@
 Which key it is comes from the key table, so that an operator with keys of their own learns those.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from app.console.keys import TABLE, Key, shown
 from app.console.views.ink import EMPTY, Line, Span, indent, wrap
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     action: str
     """By its name in the key table."""
     short: str

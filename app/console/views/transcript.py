@@ -7,7 +7,8 @@ were cut; what is drawn, and where on the screen, is the widget's part. Blocks a
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from app.console.views.glyphs import UNICODE, Glyphs
 from app.console.views.transcript_blocks import Block, GroupView, Key, TextView, wants_gap
@@ -24,8 +25,7 @@ WINDOW = 5_000
 _SLACK = 1_024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """A line of a run by what it belongs to: it outlives the window of lines in which it was seen."""
 
     key: Key
@@ -35,8 +35,7 @@ class Place:
     """Lines from the start of its block."""
 
 
-@dataclass(frozen=True, slots=True)
-class Splice:
+class Splice(Struct, frozen=True):
     at: int
     removed: int
     added: list[Line]

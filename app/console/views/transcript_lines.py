@@ -5,7 +5,9 @@ stands at the right edge. The widget paints exactly what ``rows_of`` gives; noth
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.console.views.text import SourceLine, breaks, cells, cut, literal
 from app.wording_measures import noun
@@ -16,8 +18,7 @@ NARROWEST = 12
 _GAP = 2
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Line:
+class Line(Struct, frozen=True, eq=False):
     """Compared and cached by identity: a line that changes is another line."""
 
     runs: tuple[Run, ...]
@@ -64,8 +65,7 @@ def targeted(line: Line, target: str) -> Line:
     return line if line.target else replace(line, target=target)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     runs: tuple[Run, ...]
     start: int
     """Where in the line's text its own text begins, and how many characters of ours stand before it."""

@@ -2,7 +2,7 @@
 here.
 """
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from app.console.views.attaching import attached_words
 from app.console.views.glyphs import UNICODE, Glyphs
@@ -36,8 +36,7 @@ from store.vocab import DecisionKind, DecisionState, MicroUsd, TurnResultKind, T
 _ANSWERED = frozenset({DecisionState.ANSWERED, DecisionState.DELIVERING, DecisionState.DELIVERED})
 
 
-@dataclass(slots=True)
-class Look:
+class Look(Struct):
     """What lines are drawn with, beside their own content."""
 
     glyphs: Glyphs = UNICODE

@@ -5,8 +5,8 @@ taken is said on the card. What a card says and how it folds is the view's busin
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import replace
 
+from msgspec.structs import replace
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical

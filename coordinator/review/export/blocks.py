@@ -6,9 +6,10 @@ were said; that nothing in them is obeyed is for who sets them.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 
 class Mood(StrEnum):
@@ -19,8 +20,7 @@ class Mood(StrEnum):
     """Nobody knows yet, or ever will."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Title:
+class Title(Struct, frozen=True, kw_only=True):
     """A run begins."""
 
     text: str
@@ -28,35 +28,30 @@ class Title:
     mood: Mood = Mood.PLAIN
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(Struct, frozen=True, kw_only=True):
     rows: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heading:
+class Heading(Struct, frozen=True, kw_only=True):
     text: str
     beside: str = ""
     mood: Mood = Mood.PLAIN
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quote:
+class Quote(Struct, frozen=True, kw_only=True):
     """What an operator said, word for word."""
 
     who: str
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prose:
+class Prose(Struct, frozen=True, kw_only=True):
     """What the agent said: Markdown, more or less."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fold:
+class Fold(Struct, frozen=True, kw_only=True):
     """One line, and what is behind it."""
 
     line: str
@@ -68,8 +63,7 @@ class Fold:
     """The parts are sentences, not output."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class Card(Struct, frozen=True, kw_only=True):
     """Something was asked, and what came of it."""
 
     line: str
@@ -81,15 +75,13 @@ class Card:
     """Each with what could be chosen."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class Note(Struct, frozen=True, kw_only=True):
     """A line beside what was said."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
+class Code(Struct, frozen=True, kw_only=True):
     """A text as it stands."""
 
     text: str

@@ -12,11 +12,11 @@ import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
 import msgspec
+from msgspec import Struct
 
 from store import entries
 from store.canonical import dumps
@@ -70,8 +70,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return self.patterns > 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Whole:
+class Whole(Struct, frozen=True, kw_only=True):
     """What a check of a bundle found where nothing is wrong."""
 
     manifest: Manifest

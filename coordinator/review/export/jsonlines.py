@@ -9,10 +9,9 @@ terminal that shows the file obeys nothing in it.
 import base64
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from enum import StrEnum
 from types import UnionType
-from typing import Any, Final, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -169,12 +168,12 @@ def _object(name: str, properties: dict[str, Any]) -> dict[str, Any]:
 def _properties(name: str, kind: type[Record]) -> dict[str, Any]:
     hints = get_type_hints(kind)
     found: dict[str, Any] = {}
-    for field in fields(cast(Any, kind)):
-        if field.name in DOCUMENTS.get(name, ()):
+    for field in names(kind):
+        if field in DOCUMENTS.get(name, ()):
             types: dict[str, Any] = {"type": ["object", "array", "string", "null"]}
         else:
-            types = _typed(hints[field.name])
-        found[field.name] = types
+            types = _typed(hints[field])
+        found[field] = types
     return found
 
 

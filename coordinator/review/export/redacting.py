@@ -16,12 +16,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, cast
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from coordinator import decisioncodec, eventcodec, terms
 from coordinator.review.export import sieve
@@ -52,8 +53,7 @@ _OURS: Final = frozenset(
 _JSON: Final = frozenset({"body", "answer", "terms", "payload"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BadPattern:
+class BadPattern(Struct, frozen=True, kw_only=True):
     n: int
     """Which one, from 1."""
     problem: str

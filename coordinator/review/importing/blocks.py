@@ -4,9 +4,10 @@ Bounded: a block is so many lines or so many bytes, and of a line that nobody ca
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator.drivers.base import Notice
 from coordinator.review.importing import decoding
@@ -18,8 +19,7 @@ LINES: Final = 200
 BYTES: Final = 1 << 20
 
 
-@dataclass(slots=True)
-class Taken:
+class Taken(Struct):
     """A line of a file, whatever it holds."""
 
     place: int
@@ -31,8 +31,7 @@ class Taken:
     """Where the next one begins."""
 
 
-@dataclass(slots=True)
-class Blocks:
+class Blocks(Struct):
     """Goes through a file once. ``torn``: its last line is only half there, and was not taken."""
 
     path: Path

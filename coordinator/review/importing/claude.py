@@ -8,10 +8,10 @@ attachments and the queue.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct, field
 
 from coordinator.drivers import base
 from coordinator.drivers.claude_messages import SYNTHETIC
@@ -126,8 +126,7 @@ _DETAILS: Final = (
 _HEADS: Final = msgspec.json.Decoder(_Head)
 
 
-@dataclass(slots=True)
-class ClaudeReader:
+class ClaudeReader(Struct):
     parent: str | None = None
     """In a helper's file: the call that began the helper."""
     _model: str = ""

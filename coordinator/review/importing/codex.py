@@ -9,10 +9,10 @@ neither is added.
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct, field
 
 from coordinator.drivers import base
 from coordinator.drivers.json_fields import Json, mapping, objects, text, whole, words
@@ -62,8 +62,7 @@ class _Line(msgspec.Struct, gc=False):
 _LINES: Final = msgspec.json.Decoder(_Line)
 
 
-@dataclass(slots=True)
-class CodexReader:
+class CodexReader(Struct):
     root: str
     """The session in which what is copied was first said."""
     _model: str = ""

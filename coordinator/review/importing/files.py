@@ -8,10 +8,11 @@ the rest goes on.
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from coordinator.review.importing.claude import ClaudeFormat
 from coordinator.review.importing.codex import CodexFormat
@@ -37,8 +38,7 @@ class Trouble(StrEnum):
     """It is not the file any more of which a part was read in."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Struct, frozen=True, kw_only=True):
     path: Path
     trouble: Trouble
     named: bool
@@ -46,8 +46,7 @@ class Problem:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(Struct, frozen=True, kw_only=True):
     """A session's file."""
 
     path: Path
@@ -57,8 +56,7 @@ class Found:
     named: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(Struct, frozen=True, kw_only=True):
     """A session's file, looked into."""
 
     file: Found

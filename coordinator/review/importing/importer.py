@@ -8,8 +8,9 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from coordinator.clock import Clock
 from coordinator.custody.processes import identity_of
@@ -34,8 +35,7 @@ MOST_FORKS = 50
 """How far back a fork of a fork is followed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class Wish(Struct, frozen=True, kw_only=True):
     """What the command asks for."""
 
     paths: tuple[Path, ...]
@@ -48,8 +48,7 @@ class Wish:
     dry: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(Struct, frozen=True, kw_only=True):
     done: int
     total: int
     """Bytes."""
@@ -58,8 +57,7 @@ class Progress:
     turns: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldAlready:
+class HeldAlready(Struct, frozen=True, kw_only=True):
     """A session that is in the ledger as Footplate itself held it: a second time would be its words and money twice."""
 
     path: Path
@@ -68,8 +66,7 @@ class HeldAlready:
     """In which it was held, oldest first."""
 
 
-@dataclass(slots=True)
-class Report:
+class Report(Struct):
     files: int = 0
     unchanged: int = 0
     """Files in which nothing is new."""

@@ -6,8 +6,9 @@ was written before an import was cut off is read once more, up to the end of wha
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from coordinator import eventcodec
 from coordinator.drivers import base
@@ -31,8 +32,7 @@ from store.tx import Tx
 from store.vocab import AuthorizationId, Billing, IncarnationId, Millis, RunId, RunOutcome, TurnSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class House:
+class House(Struct, frozen=True, kw_only=True):
     """What is the same for all sessions of one import."""
 
     prices: Prices
@@ -47,8 +47,7 @@ class House:
     """Notes the import itself, once, in the transaction of its first run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Struct, frozen=True, kw_only=True):
     """Where an import of this file begins."""
 
     part: Import | None = None
@@ -62,8 +61,7 @@ class Standing:
     root: str = ""
 
 
-@dataclass(slots=True)
-class Counts:
+class Counts(Struct):
     turns: int = 0
     events: int = 0
     shared: int = 0

@@ -6,31 +6,29 @@ it is written is decided in ``reading``.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from coordinator.drivers.base import AgentEvent
 from coordinator.prices import Tokens
 from store.vocab import FailureKind, Millis, TurnResultKind, TurnSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begins:
+class Begins(Struct, frozen=True, kw_only=True):
     """A turn, by what was said to the agent; the one before it is over."""
 
     text: str
     source: TurnSource = TurnSource.OPERATOR
 
 
-@dataclass(frozen=True, slots=True)
-class Happens:
+class Happens(Struct, frozen=True):
     event: AgentEvent
     works: bool = True
     """Part of the turn's own work, so that the turn lasts until then; not what comes an hour later."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spends:
+class Spends(Struct, frozen=True, kw_only=True):
     """What one answer of a model used. Told again (by each of its blocks, by a copy of the line), it counts once."""
 
     answer: str
@@ -39,8 +37,7 @@ class Spends:
     tokens: Tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ends:
+class Ends(Struct, frozen=True, kw_only=True):
     """How the turn that is open ended, as far as the agent says so."""
 
     kind: TurnResultKind
@@ -50,8 +47,7 @@ class Ends:
     duration_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Helper:
+class Helper(Struct, frozen=True):
     """A helper's own file belongs here."""
 
     agent: str
@@ -59,8 +55,7 @@ class Helper:
     """The tool call that began it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class About:
+class About(Struct, frozen=True, kw_only=True):
     """What the session says of itself; what is '' is not told by this line."""
 
     model: str = ""
@@ -70,8 +65,7 @@ class About:
 Said = Begins | Happens | Spends | Ends | Helper | About
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(Struct, frozen=True, kw_only=True):
     """One line, read."""
 
     at: Millis | None
@@ -81,8 +75,7 @@ class Line:
     said: tuple[Said, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beginning:
+class Beginning(Struct, frozen=True, kw_only=True):
     """What the head of a file tells."""
 
     native_id: str
@@ -94,8 +87,7 @@ class Beginning:
     forked_from: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class Ending(Struct, frozen=True, kw_only=True):
     """What the tail of a file tells."""
 
     at: Millis | None = None

@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from coordinator.prices import Prices, Tokens
 from coordinator.review.importing.claude import COMPACT, LOCAL
@@ -17,8 +18,7 @@ def turn_id(identity: str, place: int) -> TurnId:
     return TurnId("-".join((made[:8], made[8:12], made[12:16], made[16:20], made[20:32])))
 
 
-@dataclass(slots=True, kw_only=True)
-class OpenTurn:
+class OpenTurn(Struct, kw_only=True):
     id: TurnId
     begins: Begins
     began: Millis

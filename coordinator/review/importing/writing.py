@@ -4,8 +4,9 @@ The lock is held only while rows go in; reading and parsing are done before. Whi
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from store import imported
 from store.bulk import BulkLedger
@@ -22,8 +23,7 @@ CHECKPOINT_EVERY: Final = 64
 Step = Callable[[Tx], None]
 
 
-@dataclass(slots=True, eq=False)
-class Owner:
+class Owner(Struct, eq=False):
     """Who read a line: a session, whose run has a number once it is written."""
 
     run: RunId | None = None

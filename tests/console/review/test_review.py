@@ -1,10 +1,10 @@
 """The review on a ledger of the practice agent: lists, one run and its parts, and the ways from one to the other."""
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from app.console.review import listing
 from app.console.review.app import ReviewApp

@@ -1,8 +1,9 @@
 """A session and events for transcripts, made in few words. Times are seconds after nine o'clock of one day, UTC."""
 
-import dataclasses
 from collections.abc import Iterable
 from typing import Any
+
+from msgspec.structs import replace
 
 from app.console.views.transcript import TranscriptModel
 from app.console.views.transcript_lines import plain
@@ -46,7 +47,7 @@ def turn(n: int, text: str = "", **changes: Any) -> TurnView:
         cost=MicroUsd(210_000),
         cost_known=CostKnowledge.REPORTED,
     )
-    return dataclasses.replace(view, **changes)
+    return replace(view, **changes)
 
 
 def working(n: int, text: str = "") -> TurnView:
@@ -83,7 +84,7 @@ def session(*turns: TurnView, so_far: int | None = None, **changes: Any) -> Sess
         turns=turns or (turn(1),),
         in_flight=next((view.id for view in turns if view.state is TurnState.ACCEPTED), None),
     )
-    return dataclasses.replace(view, **changes)
+    return replace(view, **changes)
 
 
 class Script:

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import fields
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from msgspec.structs import fields
 from rich.style import Style
 
 from app.console.views.transcript import TranscriptModel

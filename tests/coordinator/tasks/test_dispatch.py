@@ -1,10 +1,10 @@
 """The line, begun and brought to its end by a console: real ledger, real processes of the practice agent."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from coordinator import ledgermark
 from coordinator.api import (

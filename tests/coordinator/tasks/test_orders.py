@@ -2,10 +2,10 @@
 
 import sqlite3
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from app.wording import forbidden_in, sentence
 from coordinator.api import (

@@ -3,11 +3,11 @@ agreed to and cut from it, and why a task waits."""
 
 import itertools
 import re
-from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 
 from app.wording import forbidden_in, sentence
 from app.wording_queue import reason_sentence, waits_sentence
@@ -245,11 +245,7 @@ SERIES = SeriesTerms(
 
 def found_now(**more: object) -> Terms:
     """What ``proposing`` finds where nothing has changed."""
-    shared = {
-        field.name: getattr(SERIES, field.name)
-        for field in fields(SeriesTerms)
-        if field.name in {one.name for one in fields(Terms)}
-    }
+    shared = {name: getattr(SERIES, name) for name in SeriesTerms.__struct_fields__ if name in Terms.__struct_fields__}
     # A default of the last run here is not what was agreed to.
     found = {**shared, "tree_kind": TreeKind.WORKTREE, "tree": "", "model": "haiku", "max_turns": 99, **more}
     return replace(made_terms(), **found)  # type: ignore[arg-type]

@@ -1,9 +1,8 @@
 """What ends how: the design's table, row by row, and that every end has exactly one verdict which the states allow."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, strategies as st
+from msgspec.structs import replace
 
 from app.wording import forbidden_in
 from app.wording_queue import reason_sentence
