@@ -87,6 +87,7 @@ from coordinator.treetypes import (
 )
 from coordinator.viewtypes import (
     GONE as GONE,
+    LIVE as LIVE,
     AttentionView as AttentionView,
     BudgetView as BudgetView,
     ChangedFile as ChangedFile,

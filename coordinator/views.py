@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from coordinator import checkresults, decisioncodec, images, offering
 from coordinator.api import (
+    LIVE,
     AttentionView,
     BudgetView,
     DecisionView,
@@ -34,7 +35,6 @@ from store.vocab import (
     AttentionKind,
     CostKnowledge,
     DecisionId,
-    DecisionState,
     FailureKind,
     MicroUsd,
     Millis,
@@ -43,7 +43,6 @@ from store.vocab import (
     TurnState,
 )
 
-LIVE = (DecisionState.OPEN, DecisionState.ANSWERED, DecisionState.DELIVERING)
 FLYING = (TurnState.RECORDED, TurnState.WRITTEN, TurnState.ACCEPTED)
 
 

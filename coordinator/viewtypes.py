@@ -44,6 +44,10 @@ class Group(StrEnum):
     ENDED = "ended"
 
 
+LIVE: Final = frozenset({DecisionState.OPEN, DecisionState.ANSWERED, DecisionState.DELIVERING})
+"""States of a decision of which something is still to come."""
+
+
 class TurnView(Struct, frozen=True, kw_only=True):
     id: TurnId
     n: int

@@ -2,10 +2,10 @@
 so that a rule may answer it; and the agent takes that answer as the operator's."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from coordinator.api import Proposal, Propose, Started, StartRun
 from coordinator.drivers.asks import Allow

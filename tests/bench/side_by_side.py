@@ -33,10 +33,9 @@ import platform
 import shlex
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-
-from msgspec.structs import replace
 
 from tests.bench.beside_measures import MEASURES, OPENED_ONLY
 from tests.bench.beside_scene import LIMIT, Told, pretended_model, scene

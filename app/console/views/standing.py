@@ -3,10 +3,12 @@
 The one place where such things are derived, so that list, strip, title, card and panel say the same. Pure.
 """
 
+from itertools import takewhile
+
 from app.console.views.ink import Span, one_line
 from app.wording import age, coarse_age, decision_kind, end_reason, money, money_so_far, outcome
 from app.wording_checks import checks_in_short
-from coordinator.api import GONE, ConsoleSnapshot, DecisionView, Group, RunningTool, SessionView, TurnView
+from coordinator.api import GONE, LIVE, ConsoleSnapshot, DecisionView, Group, RunningTool, SessionView, TurnView
 from store.vocab import AttentionKind, Billing, DecisionState, Millis, RunId, RunOutcome
 
 SILENT_FROM = 30_000
@@ -25,8 +27,13 @@ def title_of(session: SessionView) -> str:
 
 def waiting(session: SessionView) -> tuple[DecisionView, ...]:
     """What the agent waits for, oldest first. What another console holds is not ours to answer."""
-    live = [one for one in session.decisions if one.state in WAITING_STATES]
+    # Those that live come first: a long run has thousands behind them, and this is asked often for each picture.
+    live = [one for one in takewhile(_lives, session.decisions) if one.state in WAITING_STATES]
     return tuple(sorted(live, key=lambda one: (one.asked_at, one.id)))
+
+
+def _lives(decision: DecisionView) -> bool:
+    return decision.state in LIVE
 
 
 def waiting_since(snapshot: ConsoleSnapshot, session: SessionView) -> Millis | None:
@@ -55,7 +62,7 @@ def ends_soon(snapshot: ConsoleSnapshot, session: SessionView) -> bool:
 def in_flight(session: SessionView) -> TurnView | None:
     if session.in_flight is None:
         return None
-    return next((turn for turn in session.turns if turn.id == session.in_flight), None)
+    return next((turn for turn in reversed(session.turns) if turn.id == session.in_flight), None)
 
 
 def last_turn(session: SessionView) -> TurnView | None:

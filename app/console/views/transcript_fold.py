@@ -14,7 +14,7 @@ from app.console.views.text import one_line
 from app.console.views.transcript_blocks import Block, GroupView, Key, Lines, TextView, ThoughtView, ToolView
 from app.console.views.transcript_lines import Line
 from app.console.views.transcript_tools import looks_only
-from app.console.views.transcript_turns import DecisionBlock, TurnBlock, alike
+from app.console.views.transcript_turns import DecisionBlock, TurnBlock, alike, facts_of
 from app.console.views.transcript_words import (
     Look,
     background_words,
@@ -296,7 +296,8 @@ class Folding:
         self.look.tree, self.look.operator, self.look.agent = tree_of(session), session.operator, session.agent
         if old is None or old.turns != session.turns:
             self._views = {view.id: view for view in session.turns}
-        self._tell_turns()
+        if old is None or facts_of(old) != facts_of(session):
+            self._tell_turns()
         if old is None or old.decisions is not session.decisions:
             self._tell_decisions()
 

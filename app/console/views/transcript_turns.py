@@ -6,7 +6,7 @@ from app.console.views.text import copyable
 from app.console.views.transcript_blocks import Block, Key
 from app.console.views.transcript_lines import Line
 from app.console.views.transcript_words import Look, decision_lines, turn_header
-from coordinator.api import DecisionView, TurnView
+from coordinator.api import DecisionView, SessionView, TurnView
 from coordinator.drivers.base import DecisionAsked
 from store.vocab import DecisionId, DecisionKind, DecisionState, MicroUsd, Millis, TurnId
 
@@ -86,6 +86,11 @@ class DecisionBlock(Block):
 
     def original(self) -> str:
         return copyable(self.asked.subject or "\n".join(question.text for question in self.asked.questions))
+
+
+def facts_of(session: SessionView) -> tuple[object, ...]:
+    """By which the headers of its turns are drawn: while they are the same, none of thousands is told again."""
+    return session.turns, session.decisions, session.in_flight, session.budget.turn_so_far
 
 
 def alike(blocks: list[DecisionBlock], views: list[DecisionView]) -> dict[str, DecisionView]:
