@@ -39,11 +39,11 @@ TOOL = "time.sleep(7300)"
 """As the end of a command line: which python3 it is, is the machine's affair."""
 
 
-_SHELL = re.compile(r"(\S*/)?(ba|da|z)?sh\s")
+_SHELL = re.compile(r"(\S*/)?(env|(ba|da|z)?sh)\s")
 
 
 def among(wanted: Iterable[str], names: Iterable[str]) -> bool:
-    """Whether each runs. A shell that is about to become it (a version manager's, in front of ``python3``) does not."""
+    """Whether each runs. What is about to become it (a version manager's shell, in front of ``python3``) does not."""
     known = [name for name in names if not _SHELL.match(name)]
     return all(any(name.endswith(one) for name in known) for one in wanted)
 
