@@ -48,6 +48,8 @@ def help_(
 
 def _keys(text: str) -> list[str]:
     """The six of the tour, the topic, and the table of keys, with the operator's own in it, as the console shows it."""
+    from textwrap import wrap
+
     from app.config import load
     from app.console.keymap import with_keymap
     from app.console.views.actions import help_lines
@@ -58,6 +60,10 @@ def _keys(text: str) -> list[str]:
     config = load(find())
     table, _ = with_keymap({} if isinstance(config, Refusal) else config.keys)
     rows = ["".join(span.text for span in row).rstrip() for row in help_lines(79, table)]
+    # The keys inside of a card, a form or a list mean what stands beside them there, and stay.
+    names = " ".join(one.action for one in table if not one.inner)
+    named = wrap(names, 79, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+    rows += ["", "ACTIONS THAT CAN HAVE ANOTHER KEY, FOR [KEYS] IN CONFIG.TOML", *named]
     return ["Six keys do most of it:", "", *short_lines(table), "", text, "", *rows]
 
 

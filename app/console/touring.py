@@ -1,5 +1,5 @@
-"""When the tour of six keys is shown: once, to whoever opens the first console of a ledger and wants nothing yet, and
-whenever it is asked for."""
+"""When the tour of six keys is shown: once, to whoever has not worked in a console of this ledger and wants nothing
+yet, and whenever it is asked for."""
 
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING
 
 from app.console.screens.tour import Tour
 from app.console.views.actions import cannot_start, why_dead
-from store.vocab import RunId
+from coordinator.api import ConsoleSnapshot
+from store.vocab import Billing, RunId
 
 if TYPE_CHECKING:
     from app.console.deeds import Deeds
+
+
+def is_new_here(snapshot: ConsoleSnapshot) -> bool:
+    """Whether nobody has worked here yet: who tried the demo has seen one session, and was told to begin with it."""
+    if snapshot.sessions:
+        return all(session.billing is Billing.PRACTICE for session in snapshot.sessions)
+    return snapshot.last_here is None
 
 
 class Touring:
@@ -24,7 +32,7 @@ class Touring:
     def begin(self) -> None:
         """A console was opened."""
         options, snapshot = self._deeds.app.options, self._deeds.drive.snapshot
-        new_here = not snapshot.sessions and snapshot.last_here is None and not options.brief and options.run is None
+        new_here = is_new_here(snapshot) and not options.brief and options.run is None
         # Where nothing can start, why is what must be read first.
         new_here = new_here and cannot_start(snapshot) is None
         if options.tour or (new_here and options.toured is not None and not options.toured.exists()):

@@ -19,7 +19,7 @@ from app.wording import forbidden_in
 from coordinator import profiles
 from coordinator.api import ConsoleSnapshot, Group, Stop
 from store.refusal import Refusal
-from store.vocab import RefusalReason, RunOutcome
+from store.vocab import Billing, RefusalReason, RunOutcome
 from tests.console.driving import alone, burst, settled, typed
 from tests.console.opened import console
 from tests.fakes.backend import ago, make_session, make_snapshot
@@ -90,6 +90,12 @@ async def test_nobody_who_was_here_before_is_shown_it(tmp_path: Path, snapshot: 
     async with console(snapshot, options=new_here(tmp_path)) as (app, pilot, _):
         await settled(pilot)
         assert tour_of(app) is None and not (tmp_path / "toured").exists()
+
+
+async def test_who_tried_the_demo_first_is_shown_it_all_the_same(tmp_path: Path) -> None:
+    played = make_session(1, "a demo", billing=Billing.PRACTICE, group=Group.ENDED, outcome=RunOutcome.INTERRUPTED)
+    async with console(make_snapshot(played, last_here=ago(60_000)), options=new_here(tmp_path)) as (app, _, _):
+        await shown(app)
 
 
 async def test_a_stop_is_a_stop_where_something_is_held(tmp_path: Path) -> None:
