@@ -26,7 +26,8 @@ def main() -> None:
             splash()
         import gc
 
-        # What imports make is not garbage, and looking for some in it took a sixth of their time (measured).
+        # What imports make is not garbage, and looking for some in it took a sixth of their time (measured). A console
+        # sets it once more when it stands.
         gc.set_threshold(100_000, 20, 50)
         from app.cli import exits
 
@@ -50,8 +51,11 @@ def _run(arguments: list[str]) -> int:
         finally:
             # It stands on the screen that comes back when the console has gone.
             unsplash()
+    import gc
+
     from app.cli.program import run
 
+    gc.set_threshold(10_000, 20, 50)
     return run(arguments)
 
 

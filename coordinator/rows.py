@@ -1,7 +1,8 @@
-"""A run's rows as one value: read in one go, after each transaction that changes them.
+"""A run's rows as one value, as they are after each transaction that changes them.
 
 A long run has thousands of turns and decisions, of which a transaction changes one or two. Every change of theirs is
-told in the run's chain of entries, whoever makes it; so only those are read anew that it tells of.
+told in the run's chain of entries, whoever makes it (no column of theirs is untracked); so only those are read anew
+that it tells of.
 """
 
 from collections.abc import Iterable
@@ -80,7 +81,7 @@ def read_rows(tx: Tx, run: RunId, before: SessionRows | None = None) -> SessionR
     found = receipts.of_run(tx, run)
     attempt = attempts.of_run(tx, run)
     told, _hash = entries.head(tx, run)
-    if before is None or before.run is None:
+    if before is None or before.run is None or told < before.told:  # nothing to go on from, or it was pruned
         spoken, asked = tuple(turns.of_run(tx, run)), tuple(decisions.of_run(tx, run))
         spend: Spend | None = turns.spend(tx, run)
     else:

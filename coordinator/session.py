@@ -379,11 +379,11 @@ class HeldSession:
         if batch.rows or batch.books or batch.writes:
             told = bool(batch.books or batch.writes)
 
-            def commit(tx: Tx) -> SessionRows:
+            def commit(tx: Tx) -> SessionRows | None:
                 self.ingest.commit(tx, batch, generation=self.generation)
-                return read_rows(tx, self.run_id, self.rows) if told else self.rows
+                return read_rows(tx, self.run_id, self.rows) if told else None
 
-            self.rows = await self.write(commit)
+            self._came(await self.write(commit))
             steps.committed(batch.books)
             # The one end that the books themselves find: the keeper hears of it at once.
             fenced = self.rows.custody.fence_reason if told and self.rows.custody else None
@@ -433,10 +433,13 @@ class HeldSession:
 
     async def refresh(self) -> None:
         """Read the run's rows again."""
-        found = await self.house.ledger.read(lambda tx: read_rows(tx, self.run_id, self.rows))
-        if found.told >= self.rows.told:  # else its own books were quicker
-            self.rows = found
+        self._came(await self.house.ledger.read(lambda tx: read_rows(tx, self.run_id, self.rows)))
         self.house.changed()
+
+    def _came(self, found: SessionRows | None) -> None:
+        """Rows that were read; two readings may come the other way round."""
+        if found is not None and (found.run is None or found.told >= self.rows.told):
+            self.rows = found
 
     # ------------------------------------------------------------------------------------------------------ timers
 

@@ -86,7 +86,11 @@ class Snapshots:
             run: replace(view, group=Group.NEEDS_YOU) if run in paged else view for run, view in self._past.items()
         }
         for run, session in self._sessions.items():
-            if session.rows.run is None or (is_elsewhere(session) and run in shown):
+            if session.rows.run is None:  # not admitted yet, or pruned
+                self._kept.pop(run, None)
+                self._over.pop(run, None)
+                continue
+            if is_elsewhere(session) and run in shown:
                 continue
             shown[run] = self._session(session, now, paged=run in paged)
         return ConsoleSnapshot(

@@ -207,7 +207,8 @@ class SessionView(Struct, frozen=True, kw_only=True):
     queue_held: bool = False
     """After an interrupt, what waits goes only when the operator says so."""
     decisions: tuple[DecisionView, ...] = ()
-    """Live ones, oldest first; then those answered in this run, for the history."""
+    """Live ones (``LIVE``), oldest first; then those answered in this run, for the history. Who looks for what waits
+    stops at the first that does not live."""
     plan: tuple[tuple[str, str], ...] = ()
     background: tuple[BackgroundTask, ...] = ()
     changed: tuple[ChangedFile, ...] = ()

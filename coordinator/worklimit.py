@@ -1,4 +1,4 @@
-"""The working time that the operator agreed to: counted again whenever its rows changed, and when it matters.
+"""The working time that the operator agreed to: counted again whenever turns or decisions changed, and when it matters.
 
 The machine decides what follows (``machine.Worked``); here it is only told, at four fifths, at the limit, and when a
 turn began or ended. What counts is the ledger, never how long this console has been looking.
@@ -34,9 +34,10 @@ async def watch(session: "HeldSession", *, again: bool = False) -> None:
     worked = work.at(session.house.clock.now())
     rows = session.rows
     await session.decide(machine.Worked(ms=worked))
-    # What the machine had to say about it changes rows, but no working time; what came meanwhile may have.
-    same = session.rows.turns is rows.turns and session.rows.decisions is rows.decisions
-    session.counted = (session.rows if same else rows, limit, work)
+    if session.rows.turns is not rows.turns or session.rows.decisions is not rows.decisions:
+        return await watch(session, again=True)  # what came meanwhile counts too
+    # What the machine had to say about it changes rows, but no working time.
+    session.counted = (session.rows, limit, work)
     moments = (limit * 8 // 10, limit)
     due = next((moment for moment in moments if moment > worked), None)
     session.set_deadline(TIMER, (due - worked) / 1000 if due is not None and work.runs else None)

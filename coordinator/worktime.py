@@ -1,6 +1,6 @@
 """Working time: how long turns ran, without the time in which the agent waited for the operator. Pure.
 
-Counted from the rows of the ledger each time, so that no crash forgets any of it.
+Counted from the rows of the ledger, so that no crash forgets any of it; kept only while those stay (``Work``).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ def working_ms(turns: Iterable[Span], awaited: Iterable[Span]) -> int:
 
 def without(spans: Sequence[Span], left_out: Sequence[Span]) -> Iterator[Span]:
     """What is in the spans and not in the others; both merged. One step for each: a run may have thousands of both,
-    and this is counted anew for each picture of it."""
+    and this is counted anew whenever one changes."""
     place = 0
     for start, end in spans:
         while place < len(left_out) and left_out[place][1] <= start:

@@ -58,6 +58,10 @@ class HoldSpec(Struct, frozen=True, kw_only=True):
         """Without the cookie, which is to be in no log."""
         return f"HoldSpec(custody={self.custody!r}, run={self.run})"
 
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        """As Rich shows it, in a trace say."""
+        return [("custody", self.custody), ("run", self.run)]
+
 
 class AgentSpec(Struct, frozen=True, kw_only=True):
     """How the agent process is started."""
@@ -74,6 +78,9 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         """Without the environment, which may hold keys."""
         return f"AgentSpec(argv={self.argv!r}, cwd={self.cwd!r})"
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        return [("argv", self.argv), ("cwd", self.cwd)]
 
 
 class SpawnFailure(Struct, frozen=True, kw_only=True):

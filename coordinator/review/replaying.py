@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from coordinator.viewtypes import DecisionView, Group, SessionView, TurnView
+from coordinator.viewtypes import LIVE, DecisionView, Group, SessionView, TurnView
 from store.vocab import DecisionState, Millis, TurnState
 
 GAP: Final = 3_000
@@ -85,10 +85,11 @@ def as_of(session: SessionView, at: Millis) -> SessionView:
     """The run as it was known at a moment: later turns are not there, and what was not answered yet waits."""
     turns = tuple(_turn_as_of(turn, at) for turn in session.turns if turn.recorded_at <= at)
     working = next((turn.id for turn in turns if turn.state is TurnState.ACCEPTED), None)
+    decisions = [_decision_as_of(one, at) for one in session.decisions if one.asked_at <= at]
     return replace(
         session,
         turns=turns,
-        decisions=tuple(_decision_as_of(one, at) for one in session.decisions if one.asked_at <= at),
+        decisions=tuple(sorted(decisions, key=lambda one: (one.state not in LIVE, one.asked_at))),
         in_flight=working,
         group=Group.WORKING if working is not None else Group.IDLE,
         outcome=None,

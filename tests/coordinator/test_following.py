@@ -14,11 +14,12 @@ from coordinator.custody import spoolfile
 from coordinator.custody.client import fence_by_socket
 from coordinator.custody.processes import carriers
 from coordinator.machine import AttendanceChanged
+from store import pruning
 from store.db import write_ledger
 from store.refusal import Refusal
 from store.runs import Run
 from store.verify import verify
-from store.vocab import CustodyState, EndReason, RefusalReason, RunId, RunOutcome, TurnState
+from store.vocab import CustodyState, EndReason, Millis, RefusalReason, RunId, RunOutcome, TurnState
 from tests.coordinator.held import QUICK, holding, repository, script
 from tests.coordinator.test_adopt import Killed
 from tests.coordinator.weather import working
@@ -86,6 +87,27 @@ async def test_what_another_process_settled_is_no_longer_shown_as_ending(tmp_pat
         assert (view.outcome, view.reason) == (RunOutcome.INTERRUPTED, EndReason.ORPHANED)
         assert view.receipt is not None and view.ending is None
         assert carriers(session.nonce) == [] and await held.coordinator.house.ledger.read(verify) is None
+
+
+async def test_what_another_process_pruned_is_gone_from_the_list(tmp_path: Path) -> None:
+    """Also where it was held here: its rows, and what was drawn of them, are kept from one look to the next."""
+    async with holding(tmp_path) as held:
+        runs = []
+        for _ in range(2):
+            runs.append(await held.start(HELLO))
+            await held.settled(runs[-1])
+            await held.do(Finish(run=runs[-1]))
+            await held.until(runs[-1], lambda v: v.outcome is not None and v.receipt is not None)
+        pruned, stays = runs
+        now = held.coordinator.house.clock.now
+
+        def prune() -> object:
+            with write_ledger(tmp_path / "ledger.db", now=now) as tx:
+                return pruning.prune(tx, pruned, operator="Ada", month_began=Millis(now() + 1))
+
+        assert isinstance(await asyncio.to_thread(prune), pruning.Tombstone)
+        await eventually(lambda: held.view(pruned) is None)
+        assert held.view(stays) is not None
 
 
 @pytest.mark.parametrize("asked", [False, True])

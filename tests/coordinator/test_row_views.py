@@ -12,6 +12,8 @@ from coordinator.ruling import BY
 from coordinator.views import RowViews
 from store.attachments import Attached
 from store.db import read_ledger
+from store.decisions import Decision
+from store.turns import Turn
 from store.vocab import DecisionState, ImageType, Millis, RunId, TurnId, TurnState
 from tests.bench.bigledger import LARGEST, make
 
@@ -73,6 +75,11 @@ def with_an_image(rows: SessionRows) -> SessionRows:
 CHANGES: list[Callable[[SessionRows], SessionRows]] = [
     read_again, next_turn, turn_ends, asked_again, ruled, pruned, with_an_image,
 ]  # fmt: skip
+
+
+def test_every_column_of_what_is_kept_is_told_of_in_the_chain() -> None:
+    """What changed without an entry would never be read anew."""
+    assert Turn.UNTRACKED == Decision.UNTRACKED == ()
 
 
 @settings(max_examples=60)

@@ -33,7 +33,6 @@ def statements() -> list[tuple[str, str]]:
 
 
 def records() -> list[type[Record]]:
-    """From the modules: a slotted dataclass leaves its unslotted first form among the subclasses."""
     found = {
         value
         for module in MODULES

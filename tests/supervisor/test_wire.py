@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from rich.pretty import pretty_repr
 
 from coordinator.custody.client import Supervisor
 from coordinator.custody.connection import WINDOW
@@ -90,7 +91,9 @@ async def test_the_folder_and_what_is_in_it_are_private(holds: Holds) -> None:
     pid = hold.supervisor.identity.pid
     for file in ("cmdline", "environ"):
         assert hold.spec.cookie.encode() not in Path(f"/proc/{pid}/{file}").read_bytes()
-    assert hold.spec.cookie not in repr(hold.spec)
+    assert hold.spec.cookie not in repr(hold.spec) + pretty_repr(hold.spec)
+    told = agent("echo", API_KEY="what nobody is to see")
+    assert "what nobody is to see" not in repr(told) + pretty_repr(told)
 
 
 async def test_an_open_folder_is_refused(holds: Holds) -> None:
