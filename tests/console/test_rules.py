@@ -77,7 +77,7 @@ async def test_a_request_that_leaves_takes_its_digit_with_it() -> None:
         await quiet(app)
         await pilot.press("1")
         gone = replace(first, state=DecisionState.WITHDRAWN)
-        backend.change_session(12, decisions=(gone, second))
+        backend.change_session(12, decisions=(second, gone))  # as a view has them: those that live first
         await eventually(lambda: app.drive.card.decision is not None and app.drive.card.decision.id == 2)
         await quiet(app)
         await settled(pilot)

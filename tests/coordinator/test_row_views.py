@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
 from coordinator import views
+from coordinator.api import LIVE
 from coordinator.rows import SessionRows, read_rows
 from coordinator.ruling import BY
 from coordinator.views import RowViews
@@ -92,6 +93,8 @@ def test_kept_or_made_anew_it_is_the_same(
         rows = change(rows)
         kept = RowViews.of(rows, kept)
         assert kept == RowViews.of(rows)
+        lives = [one.state in LIVE for one in kept.decisions]
+        assert lives == sorted(lives, reverse=True), "who looks for what waits stops at the first that does not live"
 
 
 def test_rows_that_did_not_change_cost_nothing(rows: SessionRows, monkeypatch: pytest.MonkeyPatch) -> None:
