@@ -24,11 +24,9 @@ def main() -> None:
     else:
         if not arguments:
             splash()
-        import gc
+        from app.collector import while_importing
 
-        # What imports make is not garbage, and looking for some in it took a sixth of their time (measured). A console
-        # sets it once more when it stands.
-        gc.set_threshold(100_000, 20, 50)
+        while_importing()
         from app.cli import exits
 
         exits.leave_with(lambda: _run(arguments))
@@ -51,11 +49,10 @@ def _run(arguments: list[str]) -> int:
         finally:
             # It stands on the screen that comes back when the console has gone.
             unsplash()
-    import gc
-
     from app.cli.program import run
+    from app.collector import at_work
 
-    gc.set_threshold(10_000, 20, 50)
+    at_work()
     return run(arguments)
 
 

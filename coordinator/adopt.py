@@ -25,6 +25,7 @@ from coordinator.steps import Step
 from store import events, evidence
 from store.custody import Custody
 from store.db import Tx
+from store.moves import FLYING
 from store.refusal import Refusal
 from store.vocab import (
     AuthorizationState,
@@ -43,8 +44,6 @@ log = logging.getLogger(__name__)
 
 SHOWN_AGAIN = 2_000
 """The newest events from which the panel (plan, context, what runs in the background) is made again."""
-
-FLYING = (TurnState.RECORDED, TurnState.WRITTEN, TurnState.ACCEPTED)
 
 
 def state_of(rows: SessionRows, limits: machine.Limits, *, ready: bool) -> machine.SessionState:

@@ -87,7 +87,6 @@ from coordinator.treetypes import (
 )
 from coordinator.viewtypes import (
     GONE as GONE,
-    LIVE as LIVE,
     AttentionView as AttentionView,
     BudgetView as BudgetView,
     ChangedFile as ChangedFile,

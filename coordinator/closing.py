@@ -25,6 +25,7 @@ from coordinator.stuck import REMAINING
 from store import attention, custody, runs, stops
 from store.canonical import dumps
 from store.db import Tx
+from store.moves import FLYING
 from store.refusal import Fact, Refusal
 from store.vocab import (
     AttentionKind,
@@ -36,7 +37,6 @@ from store.vocab import (
     RunOutcome,
     StopResult,
     TurnResultKind,
-    TurnState,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ log = logging.getLogger(__name__)
 _LAST_WORDS: Final = 200
 """Characters of what an agent printed before it ended, for the sentence that says so."""
 
-FLYING = (TurnState.RECORDED, TurnState.WRITTEN, TurnState.ACCEPTED)
 LEAST_GUESS = MicroUsd(100_000)
 """Ten cents: what a killed turn is taken to have cost at least, until something larger is known."""
 

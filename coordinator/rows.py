@@ -6,7 +6,7 @@ that it tells of.
 """
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -81,13 +81,15 @@ def read_rows(tx: Tx, run: RunId, before: SessionRows | None = None) -> SessionR
     found = receipts.of_run(tx, run)
     attempt = attempts.of_run(tx, run)
     told, _hash = entries.head(tx, run)
-    if before is None or before.run is None or told < before.told:  # nothing to go on from, or it was pruned
+    new = None
+    if before is not None and before.run is not None and told >= before.told:  # else never read yet, or pruned
+        new = _told_since(tx, run, before.told)
+    if before is None or new is None:
         spoken, asked = tuple(turns.of_run(tx, run)), tuple(decisions.of_run(tx, run))
         spend: Spend | None = turns.spend(tx, run)
     else:
-        new = _told_since(tx, run, before.told)
-        spoken = _renewed(before.turns, (turns.get(tx, TurnId(str(id))) for id in new["turn"]))
-        asked = _renewed(before.decisions, (decisions.get(tx, DecisionId(int(id))) for id in new["decision"]))
+        spoken = _renewed(before.turns, (turns.get(tx, id) for id in new["turn"]))
+        asked = _renewed(before.decisions, (decisions.get(tx, id) for id in new["decision"]))
         spend = turns.spend(tx, run) if new["turn"] else before.spend
     return SessionRows(
         run=row,
@@ -106,19 +108,33 @@ def read_rows(tx: Tx, run: RunId, before: SessionRows | None = None) -> SessionR
     )
 
 
-class _Id(msgspec.Struct):
+class _OfTurn(Struct):
     """What the body of an entry says of its row."""
 
-    id: int | str
+    id: TurnId
 
 
-def _told_since(tx: Tx, run: RunId, n: int) -> dict[str, list[int | str]]:
-    """Which turns and decisions became otherwise since the chain was so long: each once, new ones in their order."""
-    found: dict[str, dict[int | str, None]] = {"turn": {}, "decision": {}}
+class _OfDecision(Struct):
+    id: DecisionId
+
+
+_BODIES: Final[dict[str, msgspec.json.Decoder[Any]]] = {
+    "turn": msgspec.json.Decoder(_OfTurn),
+    "decision": msgspec.json.Decoder(_OfDecision),
+}
+
+
+def _told_since(tx: Tx, run: RunId, n: int) -> dict[str, list[Any]] | None:
+    """Which turns and decisions became otherwise since the chain was so long: each once, new ones in their order.
+    None: an entry does not say it, so nobody of ours wrote it, and a hold goes on all the same."""
+    found: dict[str, dict[Any, None]] = {"turn": {}, "decision": {}}
     for entry in entries.since(tx, run, n):
         noun, _, _what = entry.kind.partition(".")
         if noun in found:
-            found[noun][msgspec.json.decode(entry.body, type=_Id).id] = None
+            try:
+                found[noun][_BODIES[noun].decode(entry.body).id] = None
+            except (msgspec.DecodeError, UnicodeEncodeError):
+                return None
     return {noun: list(ids) for noun, ids in found.items()}
 
 

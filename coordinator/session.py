@@ -383,7 +383,7 @@ class HeldSession:
                 self.ingest.commit(tx, batch, generation=self.generation)
                 return read_rows(tx, self.run_id, self.rows) if told else None
 
-            self._came(await self.write(commit))
+            self._use(await self.write(commit))
             steps.committed(batch.books)
             # The one end that the books themselves find: the keeper hears of it at once.
             fenced = self.rows.custody.fence_reason if told and self.rows.custody else None
@@ -433,10 +433,10 @@ class HeldSession:
 
     async def refresh(self) -> None:
         """Read the run's rows again."""
-        self._came(await self.house.ledger.read(lambda tx: read_rows(tx, self.run_id, self.rows)))
+        self._use(await self.house.ledger.read(lambda tx: read_rows(tx, self.run_id, self.rows)))
         self.house.changed()
 
-    def _came(self, found: SessionRows | None) -> None:
+    def _use(self, found: SessionRows | None) -> None:
         """Rows that were read; two readings may come the other way round."""
         if found is not None and (found.run is None or found.told >= self.rows.told):
             self.rows = found

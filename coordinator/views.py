@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from coordinator import checkresults, decisioncodec, images, offering
 from coordinator.api import (
-    LIVE,
     AttentionView,
     BudgetView,
     DecisionView,
@@ -31,6 +30,7 @@ from coordinator.terms import Terms, TreeKind
 from coordinator.worktime import Work
 from store import attention, decisions, turns
 from store.attachments import Attached
+from store.moves import FLYING, UNFINISHED
 from store.vocab import (
     AttentionKind,
     CostKnowledge,
@@ -40,10 +40,7 @@ from store.vocab import (
     Millis,
     TaskId,
     TurnId,
-    TurnState,
 )
-
-FLYING = (TurnState.RECORDED, TurnState.WRITTEN, TurnState.ACCEPTED)
 
 
 def turn_view(turn: turns.Turn, attached: Sequence[Attached] = ()) -> TurnView:
@@ -183,7 +180,7 @@ def _decision_views(rows: SessionRows, before: RowViews | None) -> tuple[Decisio
     had = {} if before is None else {view.id: view for view in before.decisions}
     same = {} if before is None else {row.id: row for row in before.rows.decisions}
     views = []
-    for row in sorted(rows.decisions, key=lambda d: (d.state not in LIVE, d.asked_at)):
+    for row in sorted(rows.decisions, key=lambda d: (d.state not in UNFINISHED, d.asked_at)):
         uses = ruled[row.answered_by]
         if not _same(same.get(row.id), row):
             views.append(readable_view(row, uses))

@@ -44,10 +44,6 @@ class Group(StrEnum):
     ENDED = "ended"
 
 
-LIVE: Final = frozenset({DecisionState.OPEN, DecisionState.ANSWERED, DecisionState.DELIVERING})
-"""States of a decision of which something is still to come."""
-
-
 class TurnView(Struct, frozen=True, kw_only=True):
     id: TurnId
     n: int
@@ -207,8 +203,8 @@ class SessionView(Struct, frozen=True, kw_only=True):
     queue_held: bool = False
     """After an interrupt, what waits goes only when the operator says so."""
     decisions: tuple[DecisionView, ...] = ()
-    """Live ones (``LIVE``), oldest first; then those answered in this run, for the history. Who looks for what waits
-    stops at the first that does not live."""
+    """Those ``moves.UNFINISHED``, oldest first; then those answered in this run, for the history. Who looks for what
+    waits stops at the first that is finished."""
     plan: tuple[tuple[str, str], ...] = ()
     background: tuple[BackgroundTask, ...] = ()
     changed: tuple[ChangedFile, ...] = ()

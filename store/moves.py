@@ -40,6 +40,9 @@ TURN: Final[Moves[TurnState]] = {
     TurnState.UNCERTAIN: frozenset(),
 }
 
+FLYING: Final = frozenset(state for state, further in TURN.items() if further)
+"""A turn that has not ended."""
+
 QUEUED: Final[Moves[QueuedTurnState]] = {
     QueuedTurnState.WAITING: frozenset(
         {QueuedTurnState.RECORDED, QueuedTurnState.WITHDRAWN, QueuedTurnState.UNSENT},
@@ -77,6 +80,9 @@ DECISION: Final[Moves[DecisionState]] = {
     DecisionState.REFUSED_BY_AGENT: frozenset(),
     DecisionState.DISMISSED: frozenset(),
 }
+
+UNFINISHED: Final = frozenset({DecisionState.OPEN, DecisionState.ANSWERED, DecisionState.DELIVERING})
+"""A decision on whose answer, or its delivery, a hold still waits. What outlives the hold is none of these."""
 
 STOP: Final[Moves[StopState]] = {
     StopState.ASKED: frozenset({StopState.ORDERED}),

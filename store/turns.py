@@ -95,7 +95,7 @@ _SETTLED: Final = (
     "cache_write_tokens",
     "duration_ms",
 )
-_FLYING: Final = f"'{TurnState.RECORDED}', '{TurnState.WRITTEN}', '{TurnState.ACCEPTED}'"
+_FLYING: Final = ", ".join(f"'{state}'" for state in TurnState if state in moves.FLYING)
 
 # The next number of a run.
 NEXT: Final = "SELECT coalesce(max(n), 0) + 1 FROM turns WHERE run = :run"

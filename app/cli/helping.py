@@ -63,7 +63,7 @@ def _keys(text: str) -> list[str]:
     # The keys inside of a card, a form or a list mean what stands beside them there, and stay.
     names = " ".join(one.action for one in table if not one.inner)
     named = wrap(names, 79, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
-    rows += ["", "ACTIONS THAT CAN HAVE ANOTHER KEY, FOR [KEYS] IN CONFIG.TOML", *named]
+    rows += ["", "ACTIONS THAT CAN HAVE ANOTHER KEY", *named]
     return ["Six keys do most of it:", "", *short_lines(table), "", text, "", *rows]
 
 

@@ -23,7 +23,6 @@ from coordinator.api import Backend, Finish, LeaveAll, Left, SessionView
 from store.refusal import Refusal
 from store.vocab import DecisionState, RunId, TurnState
 
-_FLYING = (TurnState.RECORDED, TurnState.WRITTEN, TurnState.ACCEPTED)
 _DONE = (TurnState.SETTLED, TurnState.CANCELLED, TurnState.UNCERTAIN)
 
 
@@ -121,7 +120,7 @@ class PlainSession:
         """Nobody can say anything more: when nothing is in flight, in line or in question, the run is finished."""
         if not self._eof or self._orders.finish_asked or session is None or session.ending is not None:
             return
-        flying = session.in_flight is not None or any(turn.state in _FLYING for turn in session.turns)
+        flying = session.in_flight is not None
         begun = any(turn.state in _DONE for turn in session.turns)
         waits = any(one.state is DecisionState.OPEN for one in session.decisions)
         if begun and not flying and not waits and (not session.queued or session.queue_held):

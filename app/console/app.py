@@ -6,13 +6,13 @@ What a key does is in ``deeds``, what a screen shows in ``views``, which keys th
 import app.console.before_textual as before_textual  # noqa: I001  (must be first: Textual reads its environment at import)
 
 import asyncio
-import gc
 import signal
 import sys
 
 from textual import events
 from textual.screen import Screen
 
+from app import collector
 from app.console.deeds import Deeds
 from app.console.driver import Noise, Terminal
 from app.console.keys import Where
@@ -83,9 +83,7 @@ class FootplateApp(TerminalApp):
         self.noticing.begin()
         self.deeds.touring.begin()
         if not self.is_headless:
-            # Half the tail from key to paint is the collector walking what never dies (performance.md).
-            gc.freeze()
-            gc.set_threshold(10_000, 20, 50)
+            collector.behind_a_screen()
             # A key waits for the coordinator's thread to let go of the interpreter: a millisecond, not five.
             sys.setswitchinterval(0.001)
 

@@ -11,7 +11,8 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from coordinator.viewtypes import LIVE, DecisionView, Group, SessionView, TurnView
+from coordinator.viewtypes import DecisionView, Group, SessionView, TurnView
+from store.moves import UNFINISHED
 from store.vocab import DecisionState, Millis, TurnState
 
 GAP: Final = 3_000
@@ -89,7 +90,7 @@ def as_of(session: SessionView, at: Millis) -> SessionView:
     return replace(
         session,
         turns=turns,
-        decisions=tuple(sorted(decisions, key=lambda one: (one.state not in LIVE, one.asked_at))),
+        decisions=tuple(sorted(decisions, key=lambda one: (one.state not in UNFINISHED, one.asked_at))),
         in_flight=working,
         group=Group.WORKING if working is not None else Group.IDLE,
         outcome=None,

@@ -7,9 +7,8 @@ Pure; that the run is then ended as any other is ended is the machine's.
 
 from coordinator.rows import SessionRows
 from coordinator.sessionstate import SessionState
-from store.vocab import DecisionState, TurnResultKind, TurnSource, TurnState
-
-_WAITS = frozenset({DecisionState.OPEN, DecisionState.ANSWERED, DecisionState.DELIVERING})
+from store.moves import UNFINISHED
+from store.vocab import TurnResultKind, TurnSource, TurnState
 
 
 def is_over(rows: SessionRows, state: SessionState, *, works_on: bool) -> bool:
@@ -22,7 +21,7 @@ def is_over(rows: SessionRows, state: SessionState, *, works_on: bool) -> bool:
         return False
     if state.finishing or state.mailbox_due or state.parked or state.park_answers or rows.queued or works_on:
         return False
-    if any(one.state in _WAITS for one in rows.decisions):
+    if any(one.state in UNFINISHED for one in rows.decisions):
         return False
     if any(turn.source is TurnSource.OPERATOR for turn in rows.turns):
         return False

@@ -56,7 +56,7 @@ def first_difference(agreed: SeriesTerms, actual: SeriesTerms) -> Refusal | None
 
 def moved(before: SeriesTerms, now: SeriesTerms) -> tuple[str, ...]:
     """Names of the fields that differ and that say something to a person."""
-    names = (name for name in agreedform.names(SeriesTerms) if name not in NOT_SHOWN)
+    names = (name for name in SeriesTerms.__struct_fields__ if name not in NOT_SHOWN)
     return tuple(name for name in names if getattr(before, name) != getattr(now, name))
 
 

@@ -22,6 +22,7 @@ Told = dict[str, tuple[list[str], list[str]]]
 """Scene to the lines told, and the pieces streamed."""
 BASH: Json = {"name": "Bash", "input": {"command": "python3 -c 'print(6*7)'", "description": "reckon"}}
 WAIT = "python3 -c \"import os,time; [time.sleep(.05) for _ in iter(lambda: os.path.exists('go'), True)]\""
+"""The agent's command, not the test, that waits: until the test lets it go."""
 LONG: Json = {"name": "Bash", "input": {"command": WAIT, "description": "wait"}}
 BACKGROUND: Json = {"name": "Bash", "input": {**LONG["input"], "run_in_background": True}}
 QUESTION: Json = {

@@ -7,16 +7,18 @@ from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
 from coordinator import views
-from coordinator.api import LIVE
 from coordinator.rows import SessionRows, read_rows
 from coordinator.ruling import BY
 from coordinator.views import RowViews
+from store import entries
 from store.attachments import Attached
 from store.db import read_ledger
 from store.decisions import Decision
+from store.moves import UNFINISHED
 from store.turns import Turn
 from store.vocab import DecisionState, ImageType, Millis, RunId, TurnId, TurnState
 from tests.bench.bigledger import LARGEST, make
+from tests.store.scenes import held, in_memory, said
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +85,22 @@ def test_every_column_of_what_is_kept_is_told_of_in_the_chain() -> None:
     assert Turn.UNTRACKED == Decision.UNTRACKED == ()
 
 
+@pytest.mark.parametrize("body", ["", "{}", '{"id":null}', "[1]", r'{"id":"\ud800"}', "not JSON", '{"id":{"a":1}}'])
+@pytest.mark.parametrize("kind", ["turn.settled", "decision.delivered"])
+def test_an_entry_that_says_nothing_of_its_row_is_no_reason_to_end_anything(kind: str, body: str) -> None:
+    with in_memory() as tx:
+        run = held(tx)[0].id
+        said(tx, run)
+        before = read_rows(tx, run)
+        last = entries.newest_seq(tx)
+        tx.conn.execute(
+            "INSERT INTO entries (seq, run, n, at, kind, body, prev, hash) VALUES (?, ?, ?, 0, ?, ?, '', 'x')",
+            (last + 1, run, before.told + 1, kind, body),
+        )
+        now = read_rows(tx, run, before)
+        assert now == read_rows(tx, run) and now.turns == before.turns
+
+
 @settings(max_examples=60)
 @given(changes=st.lists(st.sampled_from(CHANGES), max_size=8))
 def test_kept_or_made_anew_it_is_the_same(
@@ -93,8 +111,8 @@ def test_kept_or_made_anew_it_is_the_same(
         rows = change(rows)
         kept = RowViews.of(rows, kept)
         assert kept == RowViews.of(rows)
-        lives = [one.state in LIVE for one in kept.decisions]
-        assert lives == sorted(lives, reverse=True), "who looks for what waits stops at the first that does not live"
+        unfinished = [one.state in UNFINISHED for one in kept.decisions]
+        assert unfinished == sorted(unfinished, reverse=True), "who looks for what waits stops at the first other one"
 
 
 def test_rows_that_did_not_change_cost_nothing(rows: SessionRows, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,13 @@
 
 import app.console.before_textual  # noqa: F401, I001  (sets what textual reads at import)
 
-import gc
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 from textual.screen import Screen
 
+from app import collector
 from app.wording import plural
 from app.console.workers import begin
 from app.console.clipboard import copy_text
@@ -46,9 +46,7 @@ class ReviewApp(TerminalApp):
         if self.keymap_problems:
             self.review.say(self.keymap_problems[0])
         if not self.is_headless:
-            # Half the tail from key to paint is the collector walking what never dies (performance.md).
-            gc.freeze()
-            gc.set_threshold(10_000, 20, 50)
+            collector.behind_a_screen()
 
     def _refused(self, refusal: Refusal) -> None:
         self.refusal = refusal

@@ -8,7 +8,8 @@ from itertools import takewhile
 from app.console.views.ink import Span, one_line
 from app.wording import age, coarse_age, decision_kind, end_reason, money, money_so_far, outcome
 from app.wording_checks import checks_in_short
-from coordinator.api import GONE, LIVE, ConsoleSnapshot, DecisionView, Group, RunningTool, SessionView, TurnView
+from coordinator.api import GONE, ConsoleSnapshot, DecisionView, Group, RunningTool, SessionView, TurnView
+from store.moves import UNFINISHED
 from store.vocab import AttentionKind, Billing, DecisionState, Millis, RunId, RunOutcome
 
 SILENT_FROM = 30_000
@@ -27,13 +28,13 @@ def title_of(session: SessionView) -> str:
 
 def waiting(session: SessionView) -> tuple[DecisionView, ...]:
     """What the agent waits for, oldest first. What another console holds is not ours to answer."""
-    # Those that live come first: a long run has thousands behind them, and this is asked often for each picture.
-    live = [one for one in takewhile(_lives, session.decisions) if one.state in WAITING_STATES]
+    # The unfinished come first: a long run has thousands behind them, and this is asked often for each picture.
+    live = [one for one in takewhile(_is_unfinished, session.decisions) if one.state in WAITING_STATES]
     return tuple(sorted(live, key=lambda one: (one.asked_at, one.id)))
 
 
-def _lives(decision: DecisionView) -> bool:
-    return decision.state in LIVE
+def _is_unfinished(decision: DecisionView) -> bool:
+    return decision.state in UNFINISHED
 
 
 def waiting_since(snapshot: ConsoleSnapshot, session: SessionView) -> Millis | None:
